@@ -1,13 +1,15 @@
-"""Futures whose callbacks run where somebody waits.
+"""Futures whose callbacks run one after the other.
 
-Collectives that callbacks begin must begin in the same order in all processes. So a communication hook is not called
-back whenever its data happen to be there: the callbacks run one bucket after the other at the end of the backward.
+Collectives that callbacks begin must begin in the same order in all processes. So the callbacks of a communication hook
+do not run whenever its data happen to be there: a follower waits for one bucket after the other, in a thread of its own,
+and collectives that begin there have communicators of their own.
 """
 
 from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from wengert.futures import Future
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 class _Here(threading.local):
     deferring = False
+    follows = False
 
 
 _here = _Here()
@@ -36,6 +39,40 @@ def deferring() -> Iterator[None]:
 def defers() -> bool:
     """Whether this thread is within ``deferring``."""
     return _here.deferring
+
+
+def follows() -> bool:
+    """Whether this thread is a follower's."""
+    return _here.follows
+
+
+class Follower:
+    """A thread that waits for futures, in the order in which they are given."""
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[tuple[Any, Future[Any]] | None] = SimpleQueue()
+        threading.Thread(target=_follow, args=(self._queue,), name="communication hooks", daemon=True).start()
+
+    def add(self, future: Any) -> Future[Any]:
+        """Wait for ``future``; gives another, which is done when that is."""
+        ended: Future[Any] = Future()
+        self._queue.put((future, ended))
+        return ended
+
+    def end(self) -> None:
+        """No further futures will come."""
+        self._queue.put(None)
+
+
+def _follow(queue: SimpleQueue[tuple[Any, Future[Any]] | None]) -> None:
+    _here.deferring = _here.follows = True
+    while (item := queue.get()) is not None:
+        future, ended = item
+        try:
+            ended.set_result(future.wait())
+        except BaseException as error:
+            ended.set_exception(error)
+        del item, future, ended
 
 
 class DeferredFuture(Future[Any]):

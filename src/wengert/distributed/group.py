@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from . import fingerprint, transport
+from .deferred import follows
 from .memory import reading, writing
 from .types import Backend, DebugLevel, RedOpType, default_pg_timeout, get_debug_level
 from .work import PROGRESS, Pending, Work
@@ -39,6 +40,7 @@ class ProcessGroup:
         self.members = [r for r in self.ranks if r != world.rank]
         self.sequence, self.barriers, self.pid = 0, 0, os.getpid()
         self._detail_comm: Any = None
+        self._follower_comm: Any = None
         self._rank, self._size = comm.Get_rank(), comm.Get_size()
         self.bound_device_id = None
 
@@ -93,7 +95,7 @@ class ProcessGroup:
             self.sequence += 1
             if get_debug_level() is DebugLevel.DETAIL:
                 fingerprint.compare(self, name, tensors, detail, limit)
-        begun = begin(self.comm, self._world.MPI, *args)
+        begun = begin(self._following() if follows() else self.comm, self._world.MPI, *args)
         steps, last = [step for step in settle if step is not None], begun.finish
 
         def finish(statuses: Any) -> None:
@@ -104,6 +106,12 @@ class ProcessGroup:
 
         return Pending(self._world, name, begun.requests, finish if steps or last else None, result,
             self.ranks if ranks is None else ranks, limit)
+
+    def _following(self) -> Any:
+        """The communicator of what communication hooks are called back with, which runs beside other operations."""
+        if self._follower_comm is None:
+            self._follower_comm = self.comm.Create_group(self.comm.Get_group(), tag=1)
+        return self._follower_comm
 
     def run(self, async_op: bool, name: str, begin: Callable[..., Begun], *args: Any, **more: Any) -> Work | None:
         """Begin an operation, and wait for it unless ``async_op``."""
@@ -257,10 +265,10 @@ class ProcessGroup:
 
     def shutdown(self) -> None:
         """Free the communicator."""
-        for comm in (self._detail_comm, self.comm):
+        for comm in (self._detail_comm, self._follower_comm, self.comm):
             if comm is not None and self.pid == os.getpid() and not self._world.stuck:
                 comm.Free()
-        self._detail_comm = None
+        self._detail_comm = self._follower_comm = None
 
 
 ProcessGroupGloo = ProcessGroup

@@ -17,7 +17,8 @@ from wengert.graph.engine import queue_callback, reachable_nodes
 from wengert.tensor.autograd_meta import edge_of
 
 from .buckets import Bucket, bucket_assignment
-from .deferred import deferring
+from .deferred import Follower, deferring
+from .types import DebugLevel, get_debug_level
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,6 +45,7 @@ class Reducer:
         self.world = self.divisor = group.size()
         self.hook: Hook | None = None
         self.state: Any = None
+        self._follower: Follower | None = None
         self.iterations = 0
         self.accumulates = False  # the last forward was within no_sync
         self._warned = False
@@ -59,6 +61,13 @@ class Reducer:
         here = weakref.ref(self)
         handles = [p.register_post_accumulate_grad_hook(_arrival(here, i)) for i, p in enumerate(parameters)]
         self._removed = weakref.finalize(self, _remove, handles)
+
+    def use_hook(self, hook: Hook, state: Any) -> None:
+        """Reduce buckets by ``hook(state, bucket)``. Where calls are compared, it does not work beside the backward."""
+        self.hook, self.state = hook, state
+        if get_debug_level() is not DebugLevel.DETAIL:
+            self._follower = Follower()
+            weakref.finalize(self, self._follower.end)
 
     def remove_hooks(self) -> None:
         """Let the parameters' gradients be."""
@@ -263,7 +272,8 @@ class Reducer:
         bucket = self.buckets[index]
         if self.hook is not None:
             with deferring():
-                bucket.reduction = self.hook(self.state, bucket.shown(index, index == len(self.buckets) - 1))
+                future = self.hook(self.state, bucket.shown(index, index == len(self.buckets) - 1))
+            bucket.reduction = future if self._follower is None else self._follower.add(future)
         elif bucket.sparse:
             bucket.buffer = sum_sparse(bucket.buffer, self.group)
         else:

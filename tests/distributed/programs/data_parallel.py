@@ -1,6 +1,7 @@
 """Checks of DistributedDataParallel and what goes with it; every process runs all of them."""
 import copy
 import sys
+import time
 import warnings
 from collections import OrderedDict
 
@@ -293,6 +294,50 @@ def check_hooks():
     assert seen[0][:2] == (0, True) and sum(sizes) == sum(p.numel() for p in plain.parameters())
     for p, q in zip(model.parameters(), plain.parameters()):
         assert torch.allclose(p.grad, q.grad, rtol=1e-12, atol=1e-14)
+
+
+class SlowBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        time.sleep(0.04)
+        return g
+
+
+class SlowLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(32, 32)
+
+    def forward(self, x):
+        return SlowBackward.apply(self.linear(x)).tanh()
+
+
+def slow_hook(state, bucket):
+    """Two collectives, and as much time as a layer takes."""
+    def second(done):
+        time.sleep(0.04)
+        return dist.all_reduce(done.value()[0], async_op=True).get_future().wait()[0] / WORLD**2
+
+    return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(second)
+
+
+def check_overlap():
+    model = DDP(nn.Sequential(*[SlowLayer() for _ in range(8)]), bucket_cap_mb=0.003)
+    model.register_comm_hook(None, slow_hook)
+    times = []
+    for _ in range(5):
+        loss = model(torch.ones(4, 32)).sum()
+        dist.barrier()
+        begin = time.perf_counter()
+        loss.backward()
+        times.append(time.perf_counter() - begin)
+    assert len(model.reducer.buckets) == 8
+    hidden = (2 * 8 * 0.04 - min(times)) / (8 * 0.04)
+    assert hidden > 0.7, hidden
 
 
 def check_post_local():

@@ -229,7 +229,7 @@ class DistributedDataParallel(Module, Joinable):
     def _set_hook(self, state: Any, hook: Any, what: str) -> None:
         if self.reducer.hook is not None:
             raise RuntimeError(f"{what} can only be called once.")
-        self.reducer.hook, self.reducer.state = hook, state
+        self.reducer.use_hook(hook, state)
         self._comm_hooks.append((hook, state))
 
     @staticmethod
