@@ -25,11 +25,10 @@ def place_and_type(flat: np.ndarray) -> tuple[Any, ...]:
 class SharedBlock:
     """Memory that other processes map too (a ``multiprocessing.heap.Arena``): the base of NumPy arrays on it."""
 
-    __slots__ = ("__array_interface__", "__weakref__", "address", "arena", "lease")
+    __slots__ = ("__array_interface__", "address", "arena")
 
-    def __init__(self, arena: Any, lease: Any = None) -> None:
+    def __init__(self, arena: Any) -> None:
         self.arena = arena
-        self.lease = lease  # who is to know when the last array on it is gone: it goes then
         self.address = address(np.frombuffer(arena.buffer, np.uint8))
         self.__array_interface__ = {"shape": (arena.size,), "typestr": "|u1", "data": (self.address, False),
             "version": 3}

@@ -15,7 +15,9 @@ from .chain import Chain, seconds, simulate
 from .solver import least, solve_chain
 
 if TYPE_CHECKING:
+    from ..nn import Module
     from .chain import Operation
+    from .planned import PlannedModule
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
     "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -72,11 +74,21 @@ class Plan:
         cost, plain = simulate(chain, schedule), simulate(chain, chain.plain())
         self.peak, self.time, self.memory = cost.peak, cost.time, cost.during
         self.plain_peak, self.plain_time = plain.peak, plain.time
+        measured = (layout or {}).get("plain")
+        if measured is not None:
+            self.plain_peak, self.plain_time = measured["peak"], measured["time"]
+            if self.is_plain:
+                self.peak, self.time = self.plain_peak, self.plain_time
 
     @cached_property
     def least(self) -> int:
         """The smallest budget that can be met."""
         return least(self.chain)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is recomputed: the model runs as it is."""
+        return self.schedule == self.chain.plain()
 
     def counts(self) -> list[dict[str, Any]]:
         """For each block how often its forward runs, in which options it is saved, and whether its output is kept."""
@@ -149,6 +161,12 @@ class Plan:
         schedule = [(op, i, o) for op, i, o in values["schedule"]]
         return cls(Chain.from_dict(values["chain"]), schedule, values["budget"], values["layout"])
 
+    def apply(self, model: Module) -> PlannedModule:
+        """``model``, run as planned: one that is built like the one that was measured."""
+        from .planned import PlannedModule
+
+        return PlannedModule(model, self)
+
 
 def solve(chain: Chain, budget: float | str, *, unit: int | None = None) -> Plan:
     """The plan for a chain whose sizes and times are known.
@@ -174,6 +192,9 @@ def solve(chain: Chain, budget: float | str, *, unit: int | None = None) -> Plan
 
 def fitted(chain: Chain, budget: int, unit: int | None = None, layout: dict[str, Any] | None = None) -> Plan:
     """The plan for a budget in bytes."""
+    measured = (layout or {}).get("plain")
+    if measured is not None and measured["peak"] <= budget:
+        return Plan(chain, chain.plain(), budget, layout)
     schedule = solve_chain(chain, budget, unit)
     if schedule is None:
         raise BudgetError(budget, least(chain))

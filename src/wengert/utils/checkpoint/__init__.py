@@ -3,7 +3,7 @@
 Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016). The default recomputes through saved-tensor hooks
 (``recompute``), so that any graph, hook or keyword argument works; ``use_reentrant=True`` is the older form, a custom
 Function that runs a backward of its own. ``selective`` keeps the results of chosen operators. What to recompute for a
-budget of memory is planned by ``solve`` (see ``wengert.memory``).
+budget of memory is what ``plan`` finds out (see ``wengert.memory``).
 """
 
 from __future__ import annotations
@@ -44,18 +44,21 @@ if TYPE_CHECKING:
 
     from ...memory.chain import Block, Chain, Option
     from ...memory.plan import BudgetError, Plan, solve
+    from ...memory.planned import PlannedModule
+    from ...memory.planner import plan
 
 __all__ = [
     "SAC_IGNORED_OPS", "Block", "BudgetError", "Chain", "CheckpointError", "CheckpointFunction", "CheckpointPolicy",
-    "DefaultDeviceType", "GraphExecGroup", "Option", "Plan", "SelectiveCheckpointContext", "_CachedTorchDispatchMode",
-    "_CachingTorchDispatchMode", "_StopRecomputationError", "_get_autocast_kwargs", "_get_device_module",
-    "_infer_device_type", "_policy_from_bool", "check_backward_validity", "checkpoint", "checkpoint_sequential",
-    "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
-    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states", "solve",
+    "DefaultDeviceType", "GraphExecGroup", "Option", "Plan", "PlannedModule", "SelectiveCheckpointContext",
+    "_CachedTorchDispatchMode", "_CachingTorchDispatchMode", "_StopRecomputationError", "_get_autocast_kwargs",
+    "_get_device_module", "_infer_device_type", "_policy_from_bool", "check_backward_validity", "checkpoint",
+    "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states",
+    "noop_context_fn", "plan", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
+    "solve",
 ]
 # The planner, which is imported when it is first asked for: it stands on ``nn`` and ``fx``, which may import this.
-_PLANNER = {**dict.fromkeys(("Block", "Chain", "Option"), "chain"),
-    **dict.fromkeys(("BudgetError", "Plan", "solve"), "plan")}
+_PLANNER = {"Block": "chain", "BudgetError": "plan", "Chain": "chain", "Option": "chain", "Plan": "plan",
+    "PlannedModule": "planned", "plan": "planner", "solve": "plan"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,1 +1,0 @@
-"""Averages of the parameters of all processes, from time to time."""

@@ -1,1 +1,0 @@
-"""``torch.distributed.elastic``: workers of a launcher, their restarts and their errors."""

@@ -1,1 +1,0 @@
-"""``torch.distributed.elastic.multiprocessing``: the errors of workers, which ``errors`` has."""

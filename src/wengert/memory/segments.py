@@ -1,0 +1,306 @@
+"""The blocks of a program: where it may be cut, and what each block needs to know about its operations.
+
+Between two operations the tensors that later ones use are alive. A cut is allowed where recomputing what is before or
+behind it gives the same: no later operation writes to what is alive there. Of the places that are allowed those are
+taken where nothing short passes over, as the input of a residual block does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..diagnose.snapshot import base_of
+from ..draw.graph import kept_by
+from ..tensor import Tensor
+from ..utils.checkpoint.state import RandomState
+from .holders import begin, is_declared, nodes_since
+from .values import storage, tensors_of, values_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..nn import Module
+    from .trace import Operation, Program
+
+LONG = 0.15  # what is alive over this part of the operations is a skip connection of its own, over which cuts are made
+MOST = 64  # blocks
+MORE = 0.2  # what a plan keeps beside what a block saves without one, as a part of that
+
+
+@dataclass
+class Segment:
+    """A block: ``operations``, the values that come in and go out by name, and what must be as it was to run again.
+
+    ``last``: for each operation the values that no later one of the block uses, nor one after it. ``random``: names of
+    operations that draw random numbers. ``buffers``: what operations write to: (module, name of the buffer).
+    ``hooked``: operations whose nodes are not those of declared operators. ``inplace``: whether operations write to
+    values. ``once``: whether it cannot run again. ``passing``: how many tensors go on. ``end``: the number of the last
+    operation in the program.
+    """
+
+    name: str
+    operations: list[Operation]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    last: list[tuple[str, ...]] = field(default_factory=list)
+    random: frozenset[str] = frozenset()
+    buffers: dict[str, list[tuple[Module, str]]] = field(default_factory=dict)
+    hooked: frozenset[str] = frozenset()
+    inplace: bool = False
+    once: bool = False
+    passing: int = 1
+    end: int = 0
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        later = set(self.outputs)
+        rows: list[tuple[str, ...]] = []
+        own = {op.name for op in self.operations} | set(self.inputs)
+        for op in reversed(self.operations):
+            rows.append(tuple({*op.inputs, op.name} & (own - later)))
+            later |= set(op.inputs)
+        self.last = rows[::-1]
+
+
+@dataclass
+class Facts:
+    """What running a program on the sample has shown, by operation."""
+
+    alive: list[tuple[str, ...]] = field(default_factory=list)  # names that later operations use
+    storages: list[frozenset[int]] = field(default_factory=list)  # and their memory, by a number; inputs apart
+    sizes: dict[int, int] = field(default_factory=dict)
+    gradient: list[int] = field(default_factory=list)  # bytes of what is alive and has a history
+    saved: set[int] = field(default_factory=set)  # storages that graphs keep for their backward
+    packed: list[int] = field(default_factory=list)  # bytes that it made graphs keep
+    written: list[set[int]] = field(default_factory=list)  # storages that it wrote to
+    outside: list[bool] = field(default_factory=list)  # whether it wrote to something that the step begins with
+    random: set[str] = field(default_factory=set)
+    hooked: set[str] = field(default_factory=set)
+    buffers: dict[str, list[tuple[Module, str]]] = field(default_factory=dict)
+    once: set[str] = field(default_factory=set)
+    output_gradient: int = 0  # bytes of what the model gives and has a history
+
+    def skips(self, ends: Sequence[int]) -> list[int]:
+        """By block the bytes of what it makes that is alive over a whole later block."""
+        rows: list[int] = []
+        seen: set[int] = set()
+        for k, end in enumerate(ends):
+            over = set(self.storages[end] & self.storages[ends[k + 1]]) if k + 1 < len(ends) else set()
+            rows.append(sum(self.sizes[number] for number in over - seen))
+            seen |= over
+        return rows
+
+    def passing(self, at: int) -> int:
+        """The bytes that are alive after an operation."""
+        return sum(self.sizes[number] for number in self.storages[at])
+
+
+class _Watch:
+    """Runs a program, and sees what it does."""
+
+    def __init__(self, program: Program, model: Module, tensors: Sequence[Any]) -> None:
+        self.program, self.facts, self.uses = program, Facts(), program.uses()
+        self.env: dict[str, Any] = dict(zip(program.inputs, tensors))
+        self.numbers: dict[int, tuple[Any, int]] = {}  # by the identity of an array, which is kept meanwhile
+        self.packed: dict[int, Any] = {}
+        self.constant = {id(storage(t)) for t in [*tensors, *model.parameters(), *model.buffers()]
+            if isinstance(t, Tensor)}
+        self.buffers = [(m, n, b) for m in model.modules() for n, b in m._buffers.items() if isinstance(b, Tensor)]
+
+    def step(self, at: int, op: Operation) -> None:
+        """Run an operation."""
+        versions = {name: [t._version for t in tensors_of(self.env[name])] for name in op.inputs}
+        before = [b._version for _, _, b in self.buffers]
+        state, since = RandomState(), begin()
+        value = self.env[op.name] = op.run(self.env)
+        if not same_random(state, RandomState()):
+            self.facts.random.add(op.name)
+        self._graph(op, value, since)
+        changed = [(m, n) for (m, n, b), version in zip(self.buffers, before)
+            if b._version != version or m._buffers.get(n) is not b]
+        if changed:
+            self.facts.buffers[op.name] = changed
+            if op.module is None or not {m for m, _ in changed} <= set(op.module.modules()):
+                self.facts.once.add(op.name)
+        for t in tensors_of(value):
+            base = storage(t)
+            if id(base) not in self.constant:
+                self.numbers.setdefault(id(base), (base, len(self.numbers)))
+        self._writes(op, versions, bool(changed))
+        self._alive(at)
+
+    def _graph(self, op: Operation, value: Any, since: int) -> None:
+        made = list(nodes_since(value, since))
+        kept = {id(base): base for node in made for base in (base_of(array) for _, array in kept_by(node))}
+        self.facts.packed.append(sum(kept[key].nbytes for key in kept.keys() - self.packed.keys() - self.constant))
+        self.packed |= kept
+        if not all(map(is_declared, made)):
+            self.facts.hooked.add(op.name)
+
+    def _writes(self, op: Operation, versions: dict[str, list[int]], changed: bool) -> None:
+        wrote = {id(storage(t)) for name in op.inputs for t, v in zip(tensors_of(self.env[name]), versions[name])
+            if t._version != v}
+        self.facts.outside.append(bool(wrote & self.constant) and not changed)
+        self.facts.written.append({self.numbers[key][1] for key in wrote - self.constant if key in self.numbers})
+
+    def _alive(self, at: int) -> None:
+        """Note what later operations use; let go what none does."""
+        facts, env, given = self.facts, self.env, self.program.inputs
+        alive = tuple(name for name, last in self.uses.items() if last > at and name in env and name not in given)
+        held = {id(storage(t)) for _, _, t in values_in(env, alive)} & set(self.numbers)
+        facts.alive.append(alive)
+        facts.storages.append(frozenset(self.numbers[key][1] for key in held))
+        facts.sizes.update((self.numbers[key][1], self.numbers[key][0].nbytes) for key in held)
+        facts.gradient.append(sum(t._wg_data.nbytes for _, _, t in values_in(env, alive) if t.grad_fn is not None))
+        for name in [name for name in env if self.uses.get(name, at) <= at and name not in given]:
+            del env[name]
+
+
+def observe(program: Program, model: Module, tensors: Sequence[Any]) -> Facts:
+    """Run a program, and see what it does. Buffers and random numbers move on."""
+    watch = _Watch(program, model, tensors)
+    for at, op in enumerate(program.operations):
+        watch.step(at, op)
+    facts = watch.facts
+    facts.saved = {number for key, (_, number) in watch.numbers.items() if key in watch.packed}
+    facts.output_gradient = sum(t._wg_data.nbytes for _, _, t in values_in(watch.env, program.outputs)
+        if t.grad_fn is not None)
+    return facts
+
+
+def same_random(a: RandomState, b: RandomState) -> bool:
+    """Whether no random number was drawn between the two."""
+    return all(_equal(x, y) for (_, x), (_, y) in zip(a.parts, b.parts))
+
+
+def _equal(x: Any, y: Any) -> bool:
+    if isinstance(x, Tensor):
+        return bool(np.array_equal(x.numpy(), y.numpy()))
+    if isinstance(x, (tuple, list)):
+        return len(x) == len(y) and all(_equal(a, b) for a, b in zip(x, y))
+    return bool(np.array_equal(x, y)) if isinstance(x, np.ndarray) else bool(x == y)
+
+
+def cuts(facts: Facts) -> list[int]:
+    """The numbers of the operations after which a block ends; that of the last one apart."""
+    n = len(facts.alive)
+    allowed = [_allowed(facts, at) for at in range(n - 1)]
+    spans: dict[int, tuple[int, int]] = {}
+    for at, held in enumerate(facts.storages):
+        for number in held:
+            spans[number] = spans.get(number, (at, at))[0], at
+    short = {number for number, (begin, end) in spans.items() if end - begin < max(LONG * n, 2)}
+    counts = [max(1, len(facts.storages[at] & short)) for at in range(n - 1)]
+    places = [at for at in range(n - 1) if allowed[at] and facts.storages[at]]
+    chosen: list[int] = []
+    for k, at in enumerate(places):
+        if k + 1 < len(places) and facts.storages[places[k + 1]] == facts.storages[at]:
+            continue  # views: nothing is made between the two
+        if _lowest(counts, places, k) and _kept_anyway(facts, chosen[-1] if chosen else -1, at):
+            chosen.append(at)
+    return _thinned(facts, chosen)
+
+
+def _kept_anyway(facts: Facts, before: int, at: int) -> bool:
+    """Whether graphs keep what is alive after an operation: a plan would keep it, too. A little more is allowed."""
+    new = facts.storages[at] - facts.saved - (facts.storages[before] if before >= 0 else frozenset())
+    return sum(facts.sizes[number] for number in new) <= MORE * sum(facts.packed[before + 1 : at + 1])
+
+
+def _thinned(facts: Facts, chosen: list[int]) -> list[int]:
+    """At most ``MOST`` blocks: those are joined that have the fewest operations."""
+    while len(chosen) >= MOST:
+        around = [-1, *chosen, len(facts.alive) - 1]
+        joined = [(around[k + 2] - around[k], facts.passing(at), k) for k, at in enumerate(chosen)]
+        _, _, k = min(joined, key=lambda row: (row[0], -row[1]))
+        del chosen[k]
+    return chosen
+
+
+def _allowed(facts: Facts, at: int) -> bool:
+    if not facts.gradient[at] or any(facts.outside[at + 1 :]):
+        return False
+    later = set().union(*facts.written[at + 1 :])
+    return not later & facts.storages[at]
+
+
+def _lowest(counts: list[int], places: list[int], k: int) -> bool:
+    """Whether fewer are alive at no place nearby: on the way to a place with fewer there is one with more."""
+    here = counts[places[k]]
+    for step in (-1, 1):
+        i = k + step
+        while 0 <= i < len(places) and counts[places[i]] == here:
+            i += step
+        if 0 <= i < len(places) and counts[places[i]] < here:
+            return False
+    return True
+
+
+def layout(program: Program, model: Module, facts: Facts, ends: Sequence[int]) -> dict[str, Any]:
+    """What must be known of a program to split it again, as plain values."""
+    paths = {m: name for name, m in model.named_modules()}
+    names = [op.name for op in program.operations]
+    bounds = [*ends, len(names) - 1]
+    parts = [range(begin, end + 1) for begin, end in zip([0, *(end + 1 for end in ends)], bounds)]
+    return {
+        "ends": [names[end] for end in bounds], "random": sorted(facts.random), "hooked": sorted(facts.hooked),
+        "buffers": {name: [[paths[m], n] for m, n in rows] for name, rows in facts.buffers.items()},
+        "inplace": [any(facts.written[at] for at in part) for part in parts],
+        "once": [any(names[at] in facts.once or facts.outside[at] for at in part) for part in parts],
+        "passing": [len(facts.storages[end]) for end in bounds],
+    }
+
+
+def split(program: Program, model: Module, layout: dict[str, Any]) -> list[Segment]:
+    """The blocks of a layout; ``ValueError`` if the program is another one."""
+    number = {op.name: at for at, op in enumerate(program.operations)}
+    names = {*layout["ends"], *layout["random"], *layout["buffers"]}
+    if not names <= number.keys() or number[layout["ends"][-1]] != len(number) - 1:
+        raise ValueError("the plan was made for another model: its operations differ")
+    modules = dict(model.named_modules())
+    uses = program.uses()
+    found: list[Segment] = []
+    begin = 0
+    for k, name in enumerate(layout["ends"]):
+        end = number[name]
+        operations = program.operations[begin : end + 1]
+        made = {op.name for op in operations}
+        inputs = tuple(dict.fromkeys(name for op in operations for name in op.inputs if name not in made))
+        outputs = tuple(n for n, last in uses.items() if last > end and number.get(n, end + 1) <= end)
+        buffers = {n: [(modules[path], b) for path, b in rows] for n, rows in layout["buffers"].items() if n in made}
+        found.append(Segment(_title(operations), operations, inputs, outputs, random=frozenset(layout["random"]) & made,
+            hooked=frozenset(layout["hooked"]) & made, buffers=buffers, inplace=layout["inplace"][k],
+            once=layout["once"][k], passing=layout["passing"][k], end=end))
+        begin = end + 1
+    _say(found)
+    if layout.get("whole"):
+        found[0].note = f"its forward cannot be followed: {layout['whole']}"
+    return found
+
+
+def _title(operations: Sequence[Operation]) -> str:
+    """What a block is called: its first module, or its first operation, and the last one."""
+    names = [op.path or op.name for op in operations if tensor_like(op)] or [operations[0].name]
+    return names[0] if len(names) == 1 or names[0] == names[-1] else f"{names[0]} … {names[-1]}"
+
+
+def _say(found: list[Segment]) -> None:
+    """Note what is unusual about blocks."""
+    for segment in found:
+        computed = [op for op in segment.operations if op.kind == "call_module" or tensor_like(op)]
+        notes = [f"{len(computed)} operations fused"] if len(computed) > 1 else []
+        if segment.passing > 1:
+            notes.append(f"{segment.passing} tensors go on")
+        if segment.inplace:
+            notes.append("writes in place")
+        if segment.once:
+            notes.append("runs once")
+        segment.note = ", ".join(notes)
+
+
+def tensor_like(op: Operation) -> bool:
+    """Whether an operation is more than reading an attribute or an entry."""
+    return op.kind != "get_attr" and not op.name.startswith(("getattr", "getitem", "size"))

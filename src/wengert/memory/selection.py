@@ -1,0 +1,104 @@
+"""What a block may keep: between all that it would save and its output alone, the sets of results that are worth it.
+
+Operations are dropped one by one, that first whose recomputation costs the least time for a byte. Of the sets on the
+way those are taken that no mixture of others is better than.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..graph.modes import no_grad
+from .execute import ALL, Run, _needed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .chain import Operation as Step
+    from .execute import Recorder
+    from .measure import Bench
+    from .segments import Segment
+    from .trace import Program
+
+    Ways = list[list[list[str] | None]]
+
+MOST = 3  # options beside "all"
+
+
+def ways_of(program: Program, segments: Sequence[Segment], bench: Bench, tensors: Sequence[Any], schedule: list[Step],
+        fixed: set[int]) -> Ways:
+    """For each block its options."""
+    times = _times(program, bench, tensors)
+    with bench.state():
+        run = Run(program, segments, [[ALL] for _ in segments], schedule, fixed)
+        output = run.forward(tensors)
+        recorders = dict(run.recorders)
+        del output, run
+    return [[ALL, *_sets(segment, recorders[i], times)] if i in recorders and not segment.inplace else [ALL]
+        for i, segment in enumerate(segments)]
+
+
+def _times(program: Program, bench: Bench, tensors: Sequence[Any]) -> dict[str, float]:
+    """The seconds of each operation: the less of two runs."""
+    found: dict[str, float] = {}
+    for _ in range(2):
+        with bench.state(), no_grad():
+            env = dict(zip(program.inputs, tensors))
+            for op, last in zip(program.operations, program.last_uses()):
+                begin = time.perf_counter()
+                env[op.name] = op.run(env)
+                taken = time.perf_counter() - begin
+                found[op.name] = min(taken, found.get(op.name, taken))
+                for name in last:
+                    del env[name]
+    return found
+
+
+def _sets(segment: Segment, recorder: Recorder, times: dict[str, float]) -> list[list[str]]:
+    """The sets of operations whose results (and what else they save) are kept."""
+    saves: dict[str, int] = {}
+    for op in segment.operations:
+        held = recorder.sizes.get(op.name, 0)
+        held += 0 if op.name in segment.outputs else recorder.sizes.get(f"={op.name}", 0)
+        if held or f"={op.name}" in recorder.sizes:
+            saves[op.name] = held
+    own = {op.name: at for at, op in enumerate(segment.operations) if op.name in recorder.sizes}
+    named = {name[1:] for name in recorder.sizes if name.startswith("=")}
+
+    def cost(keep: set[str]) -> float:
+        wanted = {name for name in saves if name not in keep and name in named}
+        dropped = {at for name, at in own.items() if name not in keep}
+        runs = _needed(segment, wanted, dropped, keep | set(segment.inputs))
+        return sum(times[op.name] for op, n in zip(segment.operations, runs) if n)
+
+    keep = set(saves)
+    found = [(sum(saves.values()), 0.0, sorted(keep))]
+    while any(saves[name] for name in keep):
+        now = found[-1][1]
+        choices = [(max(0.0, cost(keep - {name}) - now) / saves[name], name) for name in keep if saves[name]]
+        name = min(choices)[1]
+        keep.remove(name)
+        found.append((sum(saves[n] for n in keep), cost(keep), sorted(keep)))
+    return _hull(found)
+
+
+def _hull(found: list[tuple[int, float, list[str]]]) -> list[list[str]]:
+    """The sets between the first and the last that no mixture of two others is better than."""
+    corners: list[tuple[int, float, list[str]]] = []
+    for point in found:
+        while len(corners) > 1 and _above(corners[-2], corners[-1], point):
+            corners.pop()
+        corners.append(point)
+    inner = corners[1:-1]
+    if len(inner) > MOST:  # those that are apart: at equal parts of the bytes
+        whole = found[0][0]
+        wanted = [whole * (MOST - k) / (MOST + 1) for k in range(MOST)]
+        inner = list({id(p): p for p in (min(inner, key=lambda p, w=w: abs(p[0] - w))  # type: ignore[misc]
+            for w in wanted)}.values())
+    return [names for _, _, names in inner]
+
+
+def _above(a: tuple[int, float, Any], b: tuple[int, float, Any], c: tuple[int, float, Any]) -> bool:
+    """Whether ``b`` lies above the line from ``a`` to ``c``: fewer bytes to the right."""
+    return (b[1] - a[1]) * (a[0] - c[0]) >= (c[1] - a[1]) * (a[0] - b[0])

@@ -1,0 +1,38 @@
+"""Tensors in values, and the memory that they look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..diagnose.snapshot import base_of
+from ..tensor import Tensor
+from ..utils._pytree import tree_leaves, tree_map
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+def tensors_of(value: Any) -> list[Tensor]:
+    """The tensors in a value."""
+    if isinstance(value, Tensor):
+        return [value]
+    return [] if isinstance(value, (int, float)) else [x for x in tree_leaves(value) if isinstance(x, Tensor)]
+
+
+def storage(t: Tensor) -> Any:
+    """The array that owns a tensor's memory."""
+    return base_of(t._wg_data)
+
+
+def detached(value: Any) -> Any:
+    """A value without its history."""
+    if isinstance(value, Tensor):
+        return value.detach()
+    return value if not tensors_of(value) else tree_map(lambda x: x.detach() if isinstance(x, Tensor) else x, value)
+
+
+def values_in(env: dict[str, Any], names: Sequence[str]) -> Iterator[tuple[str, int, Tensor]]:
+    """The tensors of values, with the name and the number in it."""
+    for name in names:
+        for k, t in enumerate(tensors_of(env[name])):
+            yield name, k, t
