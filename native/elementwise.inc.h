@@ -127,6 +127,7 @@ BINARY(hardsigmoid_grad, (x > (REAL)-3) & (x < (REAL)3) ? g * (REAL)(1.0 / 6) : 
 UNARY(hardswish, x *F(hard_gate)(x))
 BINARY(hardswish_grad, x <= (REAL)-3 ? (REAL)0 : x < (REAL)3 ? g *(x / (REAL)3 + HALF) : g)
 UNARY(rsqrt, ONE / (REAL)(sizeof(REAL) == 4 ? __builtin_sqrtf((float)x) : __builtin_sqrt((double)x)))
+BINARY(gated, g *F(sigmoid)(x))
 BINARY(rsqrt_grad, (REAL)-0.5 * g * (x * x * x))
 UNARY(cube, x * x * x)
 BINARY(square_difference, (g - x) * (g - x))
@@ -219,6 +220,16 @@ static void F(logit_grad_loop)(REAL *out, const REAL *const *in, size n)
     {
         REAL x = x_in[i], slope = g[i] / (x * (ONE - x) + 0);
         out[i] = (x < least[i]) | (x > most[i]) ? other[i] : slope;
+    }
+}
+/* g times the derivative of a sigmoid(x) in x */
+static void F(gated_grad_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *g = in[0], *a = in[1], *x = in[2];
+    EACH
+    {
+        REAL s = F(sigmoid)(x[i]);
+        out[i] = (g[i] * s) * ((ONE - s) * a[i]);
     }
 }
 static void F(nan_to_num_loop)(REAL *out, const REAL *const *in, size n)

@@ -210,7 +210,7 @@ static PyObject *of_halves(const Operation *self, struct call *c, PyArray_Descr 
 {
     PyObject *operands[MAX_PARAMS + 1], *wide[MAX_PARAMS], *answer = NULL;
     int n = 0, all = 1, mixed = 0, at_end = 0;
-    if (!self->halves) return forward_of(self, c->raw);
+    if (!(self->halves & (IN_FLOAT32 | KERNEL_TAKES))) return forward_of(self, c->raw);
     for (int i = 0; i < self->params; i++) {
         if (self->kind[i] == LIST) return NULL;
         if (self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) continue;
@@ -247,10 +247,11 @@ PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *g
     if (!d && self->mixes) d = brought_together(self, c);
     if (!d) return NULL;
     const int floating = d == at.f32 || d == at.f64;
+    c->conjugates = !(self->halves & REAL) && (d == at.c64 || d == at.c128);
     const int half = PyArray_ISNBO(d->byteorder) && (d->type_num == NPY_HALF || is_brain(d->type_num));
     if (half) {
         if (number >= 0 && self->promote != NO_PROMOTION && !(self->halves & IN_FLOAT32)) return NULL;
-    } else if (!floating) {
+    } else if (!floating && !c->conjugates) {
         /* Integers of one type: no promotion, no gradient, and the forward itself. */
         if (d->type_num > NPY_ULONGLONG || !PyArray_ISNBO(d->byteorder) || self->promote == TO_FLOAT) return NULL;
         const int kept = self->writes && self->promote == NO_PROMOTION;

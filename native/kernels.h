@@ -48,6 +48,8 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(smooth_l1, 3, 0.2)       \
     X(bent_grad, 5, 0.2)       \
     X(nan_to_num, 4, 0.2)      \
+    X(gated, 2, 0.4)           \
+    X(gated_grad, 3, 0.5)      \
     X(erf, 1, 0.7)             \
     X(erfc, 1, 0.7)            \
     X(erfcx, 1, 1.0)           \

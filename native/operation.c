@@ -1,7 +1,7 @@
 /* The native call of an operator: the forward, the tensor around its result, and the node on the tape, in one step.
  *
  * An operation(recipe) is called with the operator's arguments in order and does what the general path of
- * wengert.tensor.call does for them, in the everyday case: plain dense tensors of one real type, recording or silent and
+ * wengert.tensor.call does for them, in the everyday case: plain dense tensors of one type, recording or silent and
  * nothing else in force. To every other case, and to every error, it answers NotImplemented, having changed nothing: the
  * caller then takes the general path, which is the definition. */
 #include "operation.h"
@@ -25,8 +25,8 @@ static int looks_at(PyObject *array, PyObject *source)
     return base && (base == source || base == PyArray_BASE((PyArrayObject *)source));
 }
 
-/* wengert.tensor.results.attach_view; `which` is the number of the result where there are many, else -1. */
-static int attach_view(const Operation *self, PyObject *t, PyObject *source, PyObject *const *args, int silent, int which)
+/* wengert.tensor.results.attach_view; `where`: NULL, or in which mode views are made that are not recorded; `which` is the number of the result where there are many, else -1. */
+static int attach_view(const Operation *self, PyObject *t, PyObject *source, PyObject *const *args, PyObject *where, int which)
 {
     PyObject *meta = SLOT(source, at.meta), *parent = meta == Py_None ? Py_None : SLOT(meta, at.meta_view);
     const int lead = which >= 0, given = self->params - 1 + lead;
@@ -46,7 +46,7 @@ static int attach_view(const Operation *self, PyObject *t, PyObject *source, PyO
 
     PyObject *base = parent == Py_None ? source : SLOT(parent, at.base);
     PyObject *creation = lead ? at.multi : parent == Py_None ? Py_None : SLOT(parent, at.creation);
-    if (silent && (creation == Py_None || creation == at.multi || PyUnicode_Compare(creation, at.multi) == 0)) creation = at.no_grad;
+    if (where == at.in_inference || (where && (creation == Py_None || creation == at.multi || PyUnicode_Compare(creation, at.multi) == 0))) creation = where;
     PyObject *counter = SLOT(source, at.vc);
     put(view, at.base, Py_NewRef(base));
     put(view, at.last, step);
@@ -68,7 +68,7 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     if (PyVectorcall_NARGS(flags) != self->params || (names && PyTuple_GET_SIZE(names)) || !PyType_Check(self->node)) NOT_HANDLED();
     PyObject *modes = NULL;
     if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return NULL;
-    const int inference = modes == at.inference && !self->writes && self->view != ALWAYS_VIEW;
+    const int inference = modes == at.inference;
     int recording = modes == at.record, silent = modes == at.silent || inference;
     PyObject *grad_scope = NULL;
     if (!recording && !silent && SLOT(modes, at.quick) == Py_True) {
@@ -107,16 +107,16 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
         else if (array && self->view == IN_ORDER && !in_order(self, &c, (PyArrayObject *)array))
             array = ordered(self, &c, array);
         const int shares = array && (self->view == PERHAPS_VIEW || (inference && c.owned[0] && PyArray_CheckExact(c.raw[0]))) && looks_at(array, c.raw[0]);
-        PyObject *t = array ? tensor_of(array, grad_scope, inference) : NULL;
+        const int is_view = self->view == ALWAYS_VIEW || shares, of_normal = is_view && SLOT(args[0], at.vc) != at.uncounted;
+        PyObject *t = array ? tensor_of(array, grad_scope, inference && !of_normal) : NULL;
         if (!t) goto done;
         PyTuple_SET_ITEM(c.results, i, t);
-        if (shares && inference) { /* what looks at a normal tensor is one */
+        if (shares && self->view != PERHAPS_VIEW && self->view != ALWAYS_VIEW) { /* in inference mode: what looks at an argument all the same */
             general = 1;
             goto done;
         }
-        if ((self->view == ALWAYS_VIEW || shares) &&
-            attach_view(self, t, args[0], args, silent, self->outputs ? -1 : (int)i) < 0)
-            goto done;
+        PyObject *where = inference ? at.in_inference : silent ? at.no_grad : NULL;
+        if (of_normal && attach_view(self, t, args[0], args, where, self->outputs ? -1 : (int)i) < 0) goto done;
     }
     c.aux = answer;
     if (recording && self->wrt && record(self, &c) < 0) goto done;

@@ -13,7 +13,8 @@ enum { NO_PROMOTION = 'n', ELEMENTWISE = 'e', TO_FLOAT = 'f' };
 enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p', IN_ROWS = 'r', IN_ORDER = 'e' }; /* the last two: no view, and row by
  row in memory, or as its operands */
 
-enum { IN_FLOAT32 = 1, KERNEL_TAKES = 2 }; /* bits of `halves`: the forward in float32; the kernel as they are */
+/* bits of `halves`: the forward in float32; the kernel as they are; no complex numbers */
+enum { IN_FLOAT32 = 1, KERNEL_TAKES = 2, REAL = 4 };
 
 enum { BY_COPY = 1, BY_KERNEL = 2 }; /* how an in-place form writes; the kernel takes the memory as its last argument */
 
@@ -43,9 +44,10 @@ typedef struct {
 struct classes {
     PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *inference, *uncounted, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
         *in_order_of, *flags, *ignored, *rebase, *cast;
-    PyObject *false_, *zero, *one, *no_grad, *multi, *outputs, *np;
+    PyObject *conjugating; /* a dict: what the method of this name gave */
+    PyObject *false_, *zero, *one, *no_grad, *in_inference, *multi, *outputs, *np;
     PyObject *made; /* NULL, or called for every new node */
-    PyArray_Descr *f32, *f64;
+    PyArray_Descr *f32, *f64, *c64, *c128;
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
     Py_ssize_t base, creation, last, version, window;             /* of a view */
     Py_ssize_t variable;                                          /* of an accumulator */
@@ -114,6 +116,7 @@ struct call {
     PyObject *boxed;         /* the array of a number among them, or NULL */
     PyObject *results, *aux; /* a tuple of tensors; the forward's answer */
     int lists, kept; /* kept: raw[0] is a copy of what is about to be overwritten */
+    int conjugates;  /* the numbers are complex */
     int inference;
 };
 

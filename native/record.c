@@ -270,6 +270,17 @@ static int put_edges(Node *node, Edge *edges, Py_ssize_t count)
     return 0;
 }
 
+/* The class of nodes that save complex numbers, for that of others; borrowed. */
+static PyObject *conjugating(PyObject *kind)
+{
+    PyObject *found = PyDict_GetItemWithError(at.conjugating, kind);
+    if (found || PyErr_Occurred()) return found;
+    if (!(found = PyObject_CallMethod(kind, "conjugating", NULL))) return NULL;
+    const int failed = PyDict_SetItem(at.conjugating, kind, found);
+    Py_DECREF(found);
+    return failed ? NULL : found;
+}
+
 /* Leave a node on the tape where some input asks for a gradient; -1 on error. */
 int record(const Operation *self, const struct call *c)
 {
@@ -301,6 +312,7 @@ int record(const Operation *self, const struct call *c)
     if (self->others != Py_None)
         for (int i = 0; i < self->params; i++)
             if (!c->owned[i] && PyTuple_GET_ITEM(self->others, i) != Py_None) kind = PyTuple_GET_ITEM(self->others, i);
+    if (c->conjugates && !(kind = conjugating(kind))) goto done;
     if (!PyType_IsSubtype((PyTypeObject *)kind, &NodeFieldsType)) {
         PyErr_SetString(PyExc_TypeError, "nodes are made by subclasses of Node");
         goto done;

@@ -453,6 +453,27 @@ static int is_classification(PyObject *x, PyObject *target)
            PyArray_ISCARRAY_RO(t);
 }
 
+/* class_losses(x, target): -x[r, target[r]] of each row */
+static PyObject *class_losses(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    if (!is_classification(args[0], args[1])) NOT_HANDLED();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    const int64_t *target = PyArray_DATA((PyArrayObject *)args[1]);
+    const size rows = PyArray_DIM(x, 0), n = PyArray_DIM(x, 1), row = PyArray_STRIDE(x, 0), column = PyArray_STRIDE(x, 1);
+    const char *from = PyArray_BYTES(x);
+    PyArrayObject *out = PyArray_ISALIGNED(x) ? new_like(x, 1, &rows) : NULL;
+    if (!out && !PyErr_Occurred()) NOT_HANDLED();
+    for (size r = 0; out && r < rows; r++, from += row)
+        if (target[r] < 0 || target[r] >= n) {
+            PyErr_Format(PyExc_IndexError, "Target %lld is out of bounds.", (long long)target[r]);
+            Py_CLEAR(out);
+        } else if (PyArray_TYPE(x) == NPY_FLOAT) ((float *)PyArray_DATA(out))[r] = -*(const float *)(from + target[r] * column);
+        else ((double *)PyArray_DATA(out))[r] = -*(const double *)(from + target[r] * column);
+    return (PyObject *)out;
+}
+
 /* cross_entropy(x, target) -> (loss of each row, logsumexp of each row); rows of negative target lose nothing */
 static PyObject *cross_entropy(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -510,5 +531,5 @@ static PyObject *cross_entropy_grad(PyObject *module, PyObject *const *args, Py_
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef shortcuts_methods[] = {
     METHOD(sum), METHOD(mean), METHOD(where), METHOD(broadcast_to), METHOD(matmul), METHOD(linear), METHOD(has_nan),
-    METHOD(cross_entropy), METHOD(cross_entropy_grad), {NULL, NULL, 0, NULL},
+    METHOD(class_losses), METHOD(cross_entropy), METHOD(cross_entropy_grad), {NULL, NULL, 0, NULL},
 };

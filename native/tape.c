@@ -64,6 +64,7 @@ static PyObject *tape(PyObject *module, PyObject *args)
     };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
         if ((*slots[i].to = slot(slots[i].type, slots[i].name)) < 0) return NULL;
+    if (!(at.conjugating = PyDict_New())) return NULL;
     at.meta_defaults = PyMem_Calloc(2 * PyDict_GET_SIZE(defaults) + 1, sizeof *at.meta_defaults);
     if (!at.meta_defaults) return PyErr_NoMemory();
     PyObject *key, *value, **pair = at.meta_defaults;
@@ -116,11 +117,14 @@ int tape_init(PyObject *module)
     at.zero = PyLong_FromLong(0);
     at.one = PyLong_FromLong(1);
     at.no_grad = PyUnicode_InternFromString("no_grad");
+    at.in_inference = PyUnicode_InternFromString("inference");
     at.multi = PyUnicode_InternFromString("multi");
     at.np = PyUnicode_InternFromString("np");
     at.outputs = PyUnicode_InternFromString("outputs");
     at.f32 = PyArray_DescrFromType(NPY_FLOAT);
     at.f64 = PyArray_DescrFromType(NPY_DOUBLE);
+    at.c64 = PyArray_DescrFromType(NPY_CFLOAT);
+    at.c128 = PyArray_DescrFromType(NPY_CDOUBLE);
     if (PyType_Ready(&OperationType) < 0 || PyModule_AddFunctions(module, tape_methods) < 0) return -1;
     return PyModule_AddObjectRef(module, "operation", (PyObject *)&OperationType);
 }

@@ -9,6 +9,7 @@ enum {
     MOST_SUMMED = 512,   /* the same for gradients in filters */
     LEAST_SIDE = 3,      /* of images and results */
     GROUP = 128,         /* channels whose filters are transformed together */
+    MANY = 1 << 16,      /* numbers of filters, that are not looked through */
 };
 
 struct job {
@@ -127,15 +128,14 @@ static int pays(const struct job *j, size images, size filters)
     return products + transforms < 0.85 * windows;
 }
 
-/* Whether neighbours of any number are as exact by products of tiles as by windows. `filters` that are many are not looked through: but for
- * those at the edges, each result sees all of them. */
-static int are_even(const struct conv *v, const char *images, size image, const char *filters, size filter)
+/* Whether no number stands out, so that sums that do not see it lose nothing to it. Results are made of no numbers of the image but those that
+ * their windows see; but of all numbers of a filter, even where some lie beside the image; and a gradient of a filter's tap of all images and
+ * gradients. */
+static int are_even(const struct conv *v, const char *numbers, size count)
 {
-    enum { MANY = 1 << 16 };
     int even = 1;
-    if (filter > MANY) filter = 0;
-    if (v->type == NPY_FLOAT) kernels->winograd_even_f32((const float *)images, image, &even), kernels->winograd_even_f32((const float *)filters, filter, &even);
-    else kernels->winograd_even_f64((const double *)images, image, &even), kernels->winograd_even_f64((const double *)filters, filter, &even);
+    if (v->type == NPY_FLOAT) kernels->winograd_even_f32((const float *)numbers, count, &even);
+    else kernels->winograd_even_f64((const double *)numbers, count, &even);
     return even;
 }
 
@@ -213,7 +213,8 @@ int winograd_run(struct conv *v, int backward)
     count_vectors(&j);
     cut(&j, NUMBERS * j.depth * j.lanes * v->width, MOST_TILES);
     if (!pays(&j, j.depth * j.lanes, j.panels * 2 * j.lanes)) return 0;
-    return are_even(v, v->from, v->images * j.in.image, v->weight, v->filters * v->channels * taps) ? run(&j) : 0;
+    const size filters = v->filters * v->channels * taps;
+    return filters > MANY || are_even(v, v->weight, filters) ? run(&j) : 0;
 }
 
 /* ---- the gradient in the filters ---- */
@@ -303,5 +304,5 @@ int winograd_weights(struct conv *v, const char *grad, char *out)
     s.pairs = tiles_of(j->depth, 2), s.filters = tiles_of(v->filters, j->lanes);
     cut(j, NUMBERS * (2 * s.pairs + s.filters) * j->lanes * v->width, MOST_SUMMED);
     if (!pays(j, 2 * s.pairs * j->lanes, s.filters * j->lanes)) return 0;
-    return are_even(v, v->from, v->images * j->in.image, grad, v->images * j->out.image) ? run_sums(&s) : 0;
+    return are_even(v, v->from, v->images * j->in.image) && are_even(v, grad, v->images * j->out.image) ? run_sums(&s) : 0;
 }

@@ -1,6 +1,8 @@
 /* The in-place form of an operation: into the memory of the first argument, at once where nobody else looks at it. */
 #include "operation.h"
 
+#include "fast.h"
+
 /* Whether no two elements share memory, as far as is obvious. */
 static int is_apart(PyArrayObject *a)
 {
@@ -20,6 +22,22 @@ static int is_apart(PyArrayObject *a)
         left &= ~(1ull << next);
     }
     return 1;
+}
+
+/* Whether the memory between the first and the last element of one array meets that of another. */
+static int may_overlap(PyArrayObject *a, PyArrayObject *b)
+{
+    PyArrayObject *both[2] = {a, b};
+    char *low[2], *high[2];
+    for (int k = 0; k < 2; k++) {
+        low[k] = high[k] = PyArray_BYTES(both[k]);
+        for (int i = 0; i < PyArray_NDIM(both[k]); i++) {
+            const npy_intp reach = PyArray_STRIDE(both[k], i) * (PyArray_DIM(both[k], i) - 1);
+            *(reach < 0 ? &low[k] : &high[k]) += reach;
+        }
+        high[k] += PyArray_ITEMSIZE(both[k]);
+    }
+    return low[0] < high[1] && low[1] < high[0];
 }
 
 /* wengert.tensor.autograd_meta.requires_grad */
@@ -60,18 +78,22 @@ static int writes_at_once(const Operation *self, const struct call *c, int recor
 {
     PyObject *target = c->args[0];
     *recorded = 0;
-    if (!is_usable(target) || !PyArray_ISWRITEABLE((PyArrayObject *)SLOT(target, at.data)) || !is_apart((PyArrayObject *)SLOT(target, at.data)))
+    if (!is_readable(target, c->inference) || !PyArray_ISWRITEABLE((PyArrayObject *)SLOT(target, at.data)) || !is_apart((PyArrayObject *)SLOT(target, at.data)))
         return 0;
     for (int i = 0; i < self->params; i++) {
         if (self->kind[i] == LIST) {
             if (!PyList_CheckExact(c->args[i]) && !PyTuple_CheckExact(c->args[i])) return 0;
-        } else if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !is_usable(c->args[i])) continue;
+        } else if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !is_readable(c->args[i], c->inference)) continue;
         const int list = self->kind[i] == LIST;
         const Py_ssize_t n = list ? PySequence_Fast_GET_SIZE(c->args[i]) : 1;
         for (Py_ssize_t k = 0; k < n; k++) {
             PyObject *t = list ? PySequence_Fast_GET_ITEM(c->args[i], k) : c->args[i];
             if (list && t == Py_None) continue;
-            if (!is_usable(t) || (i && SLOT(t, at.vc) == SLOT(target, at.vc))) return 0;
+            if (!is_readable(t, c->inference)) return 0;
+            /* Views of one tensor count together. Inference tensors do not count. */
+            if (i && SLOT(t, at.vc) == SLOT(target, at.vc) &&
+                (SLOT(t, at.vc) != at.uncounted || may_overlap((PyArrayObject *)SLOT(t, at.data), (PyArrayObject *)SLOT(target, at.data))))
+                return 0;
             *recorded |= recording && requires_grad(t);
         }
     }
@@ -125,6 +147,21 @@ static int record_write(const Operation *self, struct call *c)
     return failed;
 }
 
+/* Copy an array of the same type and shape to where the target lies. */
+static int copied(PyArrayObject *target, PyArrayObject *y)
+{
+    const char *begin, *end, *target_begin, *target_end;
+    const int width = PyArray_ITEMSIZE(y);
+    if (PyArray_NDIM(y) > MAX_AXES || PyDataType_REFCHK(PyArray_DESCR(y)) || (width & (width - 1)) || width > 16 || !width ||
+        !PyArray_ISALIGNED(y) || !PyArray_ISALIGNED(target))
+        return PyArray_CopyInto(target, y);
+    fast_extent(y, &begin, &end);
+    fast_extent(target, &target_begin, &target_end);
+    if (begin < target_end && target_begin < end) return PyArray_CopyInto(target, y);
+    fast_copy(y, PyArray_BYTES(target), PyArray_STRIDES(target));
+    return 0;
+}
+
 /* The in-place form: the target, into whose memory the result has gone; NULL where it fails or the general path has to be taken. */
 PyObject *written(const Operation *self, struct call *c, int recording, int *general)
 {
@@ -144,10 +181,11 @@ PyObject *written(const Operation *self, struct call *c, int recording, int *gen
     *general = 1;
     const int fits = PyArray_DESCR(y) == PyArray_DESCR(target) && PyArray_NDIM(y) == PyArray_NDIM(target) &&
                      PyArray_CompareLists(PyArray_DIMS(y), PyArray_DIMS(target), PyArray_NDIM(y));
-    const int done = fits && (!recorded || keep_first(self, c) == 0) && (y == target || PyArray_CopyInto(target, y) == 0);
+    const int done = fits && (!recorded || keep_first(self, c) == 0) && (y == target || copied(target, y) == 0);
     Py_DECREF(y);
     if (!done) return NULL;
     *general = 0;
+    if (SLOT(c->args[0], at.vc) == at.uncounted) return Py_NewRef(c->args[0]);
     PyObject *counter = SLOT(c->args[0], at.vc), *version = PyNumber_Add(PyList_GET_ITEM(counter, 0), at.one);
     if (!version || PyList_SetItem(counter, 0, version) < 0) return NULL;
     if (recorded && record_write(self, c) < 0) return NULL;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import threading
 
 import pytest
@@ -55,6 +56,55 @@ def test_several(futures):
     assert not every.done()
     one.set_result(1)
     assert [f.wait() for f in every.wait()] == futures.wait_all([one, two]) == [1, 2]
+
+
+def test_the_first_exception_of_several(futures):
+    one, two = futures.Future(), futures.Future()
+    every = futures.collect_all((one, two))
+    two.set_exception(ValueError("second"))
+    assert not every.done()
+    one.set_exception(KeyError("first"))
+    for ask in (every.wait, lambda: futures.wait_all([one, two])):
+        with pytest.raises(KeyError, match="first"):
+            ask()
+    assert futures.collect_all([]).wait() == futures.wait_all([]) == []
+
+
+def test_callbacks_that_raise_leave_the_others_alone(futures, capfd):
+    future, seen = futures.Future(), []
+    future.add_done_callback(lambda done: seen.append(1))
+    future.add_done_callback(lambda done: 1 / 0)
+    after = future.then(lambda done: seen.append(2))
+    future.add_done_callback(lambda done: seen.append(3))
+    future.set_result(None)
+    assert seen == [1, 2, 3] and after.wait() is None and "ZeroDivisionError" in capfd.readouterr().err
+    failed = future.then(lambda done: 1 / 0).then(lambda done: done.wait())
+    with pytest.raises(RuntimeError, match="when running the callback: RuntimeError: Got the following error"):
+        failed.wait()
+
+
+def test_what_futures_refuse(futures):
+    future = futures.Future()
+    for call in (lambda: future.then(None), lambda: future.add_done_callback(3), lambda: futures.collect_all([1])):
+        with pytest.raises(TypeError):
+            call()
+    with pytest.raises(RuntimeError, match="Can not pickle torch.futures.Future"):
+        pickle.dumps(future)
+    with pytest.raises(ValueError, match="Expected devices to have indices, got cpu"):
+        futures.Future(devices=["cpu"])
+    with pytest.raises(RuntimeError):
+        futures.Future(devices=["cuda:0"])
+
+
+def test_many_threads_complete_and_wait(futures):
+    every = [futures.Future() for _ in range(50)]
+    sums = [future.then(lambda done: done.value() + 1) for future in every]
+    threads = [threading.Thread(target=future.set_result, args=(i,)) for i, future in enumerate(every)]
+    for thread in threads:
+        thread.start()
+    assert futures.wait_all(sums) == [i + 1 for i in range(50)]
+    for thread in threads:
+        thread.join()
 
 
 def test_other_threads(futures):

@@ -117,10 +117,12 @@ def test_variables_of_the_environment():
     assert len(named) > 3 and not [name for name in named if f'"{name}"' not in text]
 
 
-@pytest.mark.parametrize("page", ["architecture", "coming-from-pytorch", "getting-started"])
+@pytest.mark.parametrize("page", ["architecture", "coming-from-pytorch", "curvature", "getting-started"])
 def test_examples(page, tmp_path, monkeypatch):
     import doctest
 
+    if page == "curvature":
+        pytest.importorskip("scipy")
     monkeypatch.chdir(tmp_path)
     found = doctest.testfile(str(ROOT / "docs" / f"{page}.md"), module_relative=False)
     assert found.attempted and not found.failed

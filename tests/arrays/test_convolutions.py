@@ -181,7 +181,7 @@ def test_images_that_are_not_finite(value: float, into: str) -> None:
 
 
 def test_images_with_numbers_that_stand_out() -> None:
-    """A mask of -1e9 costs those results nothing whose windows do not see it."""
+    """A mask of -1e9 costs those results nothing whose windows do not see it: no tile mixes it into its neighbours."""
     rng = np.random.default_rng(6)
     x, w = rng.standard_normal((4, 64, 16, 16), np.float32), rng.standard_normal((64, 64, 3, 3), np.float32)
     g = rng.standard_normal((4, 64, 16, 16), np.float32)
@@ -193,6 +193,34 @@ def test_images_with_numbers_that_stand_out() -> None:
             (K.conv_input(g, w, x.shape, *how), K.plain("conv_input")(g, w, x.shape, *how))):
         np.testing.assert_allclose(got[..., ~seen], want[..., ~seen], rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(got[..., seen], want[..., seen], rtol=1e-4, atol=1e4)
+
+
+def test_filters_with_numbers_that_stand_out() -> None:
+    """Results at the edges, whose windows lie beside the image there, are as exact as without them."""
+    rng = np.random.default_rng(6)
+    x, w = rng.standard_normal((4, 64, 16, 16), np.float32), rng.standard_normal((64, 64, 3, 3), np.float32)
+    g = rng.standard_normal((4, 64, 16, 16), np.float32)
+    w[7, 9, 0, 1] = w[9, 7, 2, 1] = 1e9
+    how = ((1, 1), (1, 1), (1, 1), 1)
+    for got, want in ((K.conv(x, w, None, *how), K.plain("conv")(x, w, None, *how)),
+            (K.conv_input(g, w, x.shape, *how), K.plain("conv_input")(g, w, x.shape, *how))):
+        unseen = np.abs(want) < 1e6
+        assert unseen.sum() < unseen.size
+        np.testing.assert_allclose(got[unseen], want[unseen], rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("corner", [0, -1])
+@pytest.mark.parametrize("into", ["x", "g"])
+def test_gradients_of_filters_beside_numbers_that_stand_out(into: str, corner: int) -> None:
+    """A number in the corner of an image meets some taps of a filter, and the sums of the others lose nothing to it."""
+    rng = np.random.default_rng(6)
+    x, g = rng.standard_normal((4, 64, 16, 16), np.float32), rng.standard_normal((4, 64, 16, 16), np.float32)
+    {"x": x, "g": g}[into][0, 5, corner, corner] = 1e9
+    arguments = x, g, (64, 64, 3, 3), (1, 1), (1, 1), (1, 1), 1
+    got, want = K.conv_weight(*arguments), K.plain("conv_weight")(*arguments)
+    unseen = np.abs(want) < 1e6
+    assert 0 < unseen.sum() < unseen.size
+    np.testing.assert_allclose(got[unseen], want[unseen], rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])

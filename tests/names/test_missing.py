@@ -22,7 +22,6 @@ REASONS = {
     "jit.last_executed_optimized_graph": "there is no TorchScript; torch.jit.script and torch.jit.trace give",
     "onnx.export": "programs are not exported; save the module's state_dict",
     "compiler.save_cache_artifacts": "programs are not compiled; torch.compile runs them eagerly",
-    "multiprocessing.reductions": "only torch.multiprocessing itself",
 }
 
 
@@ -48,8 +47,7 @@ USES = {
     "package.PackageExporter": "programs are not packaged",
     "quantization.quantize_dynamic": "numbers are not quantized",
     "ao.quantization.quantize_dynamic": "numbers are not quantized",
-    "distributed.init_process_group": "train in one process",
-    "distributed.tensor.DTensor": "train in one process",
+    "distributed.tensor.DTensor": "this part of torch.distributed is not here",
     "_inductor.compile": "torch.compile runs them eagerly",
     "monitor.Event": "torch.profiler",
     "jit._get_trace_graph": "there is no TorchScript; torch.fx.symbolic_trace gives a graph",

@@ -23,6 +23,10 @@ def half(*shape, kind=torch.bfloat16):
     return torch.rand(*shape).to(kind).requires_grad_()
 
 
+def complexes(*shape, kind=torch.complex128):
+    return torch.rand(*shape, dtype=kind, requires_grad=True)
+
+
 CALLS = {
     "mul": lambda: (leaf(2, 3), leaf(3)),
     "add": lambda: (leaf(2, 3), 2, 1),
@@ -58,6 +62,15 @@ CALLS = {
     "sum-halves": lambda: (half(2, 3), 1, False, torch.float32),
     "stack-halves": lambda: ((half(2), half(2)), 1),
     "softmax-halves": lambda: (half(2, 3), 1, None),
+    "mul-complex": lambda: (complexes(2, 3), complexes(3)),
+    "mul-complex-number": lambda: (complexes(2, 3, kind=torch.complex64), 2.5),
+    "add-complex": lambda: (complexes(2, 3).t(), complexes(3, 2), 1 + 2j),
+    "exp-complex": lambda: (complexes(4),),
+    "abs-complex": lambda: (complexes(4),),
+    "matmul-complex": lambda: (complexes(2, 3), complexes(3, 4)),
+    "stack-complex": lambda: ((complexes(2), complexes(2)), 1),
+    "split-complex": lambda: (complexes(4, 2), 2, 0),
+    "sum-complex": lambda: (complexes(2, 3), 1, False, None),
 }
 
 
@@ -105,6 +118,8 @@ def test_leaves_the_rest_to_the_general_path():
     assert mul(torch.arange(2), torch.tensor(0.5)) is NotImplemented  # whose type is for the general path to say
     assert mul(torch.arange(2), torch.tensor([True, False])) is NotImplemented
     assert mul(x, torch.ones(2, dtype=torch.complex64)) is NotImplemented
+    assert mul(torch.ones(2, dtype=torch.complex64), 2j) is NotImplemented
+    assert native_call(TABLE["mul"], object, real=True)(*[torch.ones(2, dtype=torch.complex64)] * 2) is NotImplemented
     assert mul(x, torch.ones(3)) is NotImplemented  # an error, which the general path explains
     assert mul(torch.arange(2), 0.5) is NotImplemented
     assert mul(x.half(), x.bfloat16()) is NotImplemented
@@ -119,6 +134,20 @@ def test_leaves_the_rest_to_the_general_path():
     assert mul(x, made) is NotImplemented
     assert native_call(TABLE["sum"], object)(x, torch.tensor(0), False, None) is NotImplemented
     assert native_call(TABLE["mul"], lambda: None)(x, x) is NotImplemented  # somebody watches the nodes
+
+
+def test_nodes_of_complex_numbers_conjugate():
+    a, b = complexes(3), complexes(3)
+    y = a * b
+    assert y.grad_fn.name() == "MulBackward0"
+    assert type(y.grad_fn).raw is not type((leaf(2) * leaf(2)).grad_fn).raw
+    y.backward(torch.full((3,), 1j, dtype=a.dtype))
+    assert torch.equal(a.grad, 1j * b.detach().conj()) and torch.equal(b.grad, 1j * a.detach().conj())
+    joined = torch.einsum("i,i->", torch.stack([a[0], b[0]]), torch.stack([b[1], a[1]]))
+    found = torch.autograd.grad(joined.real, (a, b))
+    assert torch.allclose(found[0], torch.stack([b[1].conj(), b[0].conj(), torch.zeros_like(a[0])]).detach())
+    (doubled,) = torch.autograd.grad((a * 2.5).real.sum(), a)
+    assert doubled.tolist() == [2.5] * 3
 
 
 def test_gives_inference_tensors_in_inference_mode():
@@ -167,6 +196,7 @@ WRITES = {
     "add-halves": lambda: (torch.rand(2, 3).half(), torch.rand(3).half(), 2),
     "mul-halves": lambda: (torch.rand(2, 3).bfloat16(), torch.rand(3).bfloat16()),
     "mul-halves-number": lambda: (torch.rand(2, 3).bfloat16(), 0.7),
+    "mul-complex": lambda: (torch.rand(3, dtype=torch.complex64), torch.rand(3, dtype=torch.complex64)),
     "scatter_add": lambda: (torch.zeros(3), 0, torch.tensor([0, 2, 2]), torch.ones(3)),
 }
 
@@ -186,6 +216,49 @@ def test_writes_as_the_general_path(name, grad):
     assert found is args[0]
     assert found._wg_data is array
     assert described(found) == described(keep)
+
+
+@pytest.mark.parametrize("normal", [True, False])
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_in_inference_mode_as_the_general_path(name, normal):
+    op = TABLE[name.partition("-")[0]]
+    with torch.inference_mode():
+        rows = []
+        for _ in range(2):
+            torch.manual_seed(0)
+            with torch.inference_mode(not normal):
+                rows.append(WRITES[name]())
+        keep = inplace.inplace(op, rows[0])
+        found = native_call(op, object, writes=1 + specialise._kernel_writes(op))(*rows[1])
+    assert found is rows[1][0] and found.is_inference() is not normal
+    assert described(found) == described(keep)
+
+
+@pytest.mark.parametrize("normal", [True, False])
+@pytest.mark.parametrize("name", ["transpose", "reshape", "split", "unbind", "sum", "stack"])
+def test_views_in_inference_mode_as_the_general_path(name, normal):
+    op = TABLE[name]
+    with torch.inference_mode(not normal):
+        args = CALLS[name]()
+        args = tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in args)
+    with torch.inference_mode():
+        keep, found = call.general(op, args), native_call(op, object)(*args)
+        pairs = [(found, keep)]
+        if name == "transpose":  # a view of a view
+            pairs.append((native_call(op, object)(found, *args[1:]), call.general(op, (keep, *args[1:]))))
+    for a, b in pairs:
+        assert described(a) == described(b)
+
+
+def test_a_view_made_in_inference_mode_is_not_written_to_outside():
+    x = torch.ones(4)
+    with torch.inference_mode():
+        y = x[1:]
+        y.mul_(2)
+    assert x._version == y._version == 1 and x.tolist() == [1, 2, 2, 2] and not y.is_inference()
+    x.requires_grad_()
+    with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace"):
+        y.mul_(2)
 
 
 def _scaled(*shape):
@@ -254,6 +327,9 @@ def test_leaves_other_writes_to_the_general_path():
         before = args[0].tolist()
         assert add(*args) is NotImplemented
         assert args[0].tolist() == before
+    with torch.inference_mode():  # where tensors do not say whose memory they have
+        made = torch.ones(4)
+        assert add(made[1:], made[:-1], 1) is NotImplemented and add(made, made[::2].repeat(2), 1) is made
     overlapping = torch.ones(4).as_strided((2, 2), (1, 1))
     assert add(overlapping, 1, 1) is NotImplemented
     fixed = torch.ones(3)

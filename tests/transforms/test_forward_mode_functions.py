@@ -115,3 +115,40 @@ def test_inference_mode_has_no_forward_mode(torch, forward_ad):
             assert forward_ad.unpack_dual(forward_ad.make_dual(torch.ones(2), torch.ones(2)) * 3).tangent is None
     with torch.no_grad():
         assert enabled(torch)
+
+
+LAYERS = {
+    "linear": (lambda F, x, w, b: F.linear(x, w, b), (2, 5, 3), (4, 3), (4,)),
+    "linear of vectors": (lambda F, x, w, b: F.linear(x, w, b), (3,), (4, 3), (4,)),
+    "convolution of rows": (lambda F, x, w, b: F.conv1d(x, w, b, stride=2), (2, 4, 6), (6, 4, 2), (6,)),
+    "grouped convolution": (lambda F, x, w, b: F.conv2d(x, w, b, padding=1, groups=2), (2, 4, 4, 5), (6, 2, 2, 3),
+        (6,)),
+    "transposed convolution": (lambda F, x, w, b: F.conv_transpose2d(x, w, b), (2, 4, 3, 4), (4, 3, 2, 2), (3,)),
+}
+
+
+@pytest.mark.parametrize("moved", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_forward_over_reverse(torch, name, moved):
+    layer, *shapes = LAYERS[name]
+    torch.manual_seed(0)
+    whole = [torch.randn(s, dtype=torch.float64) for s in shapes]
+    along = [torch.randn(s, dtype=torch.float64) for s in shapes]
+
+    def output(*some):
+        row = list(whole)
+        for i, x in zip(moved, some):
+            row[i] = x
+        return layer(torch.nn.functional, *row) ** 3
+
+    def grads(*some):
+        return torch.func.grad(lambda *args: output(*args).sum(), argnums=tuple(range(len(moved))))(*some)
+
+    primals, tangents = (tuple(row[i] for i in moved) for row in (whole, along))
+    _, pushed = torch.func.jvp(output, primals, tangents)
+    moved_by = sum((g * t).sum() for g, t in zip(grads(*primals), tangents))
+    assert torch.allclose(pushed.sum(), moved_by)
+    _, products = torch.func.jvp(grads, primals, tangents)
+    _, pull = torch.func.vjp(grads, *primals)
+    for a, b in zip(products, pull(tangents)):  # the Hessian is symmetric
+        assert torch.allclose(a, b)

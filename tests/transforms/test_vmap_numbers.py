@@ -263,3 +263,42 @@ def test_results_given_are_refused_for_what_comes_first(torch):
 def test_item_of_a_mapped_tensor_by_the_function_of_the_class(torch):
     with pytest.raises(RuntimeError, match=r"vmap: It looks like you're calling .item\(\) on a Tensor"):
         torch.vmap(torch.Tensor.item)(torch.ones(3))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("left_out", [0, 1, 5])
+def test_gradients_of_class_losses(some, reduction, left_out):
+    x, labels = some.randn(2, 3, 5, 4), some.randint(0, 4, (2, 3, 5))
+    labels[0, 1, :left_out] = -100
+
+    def loss(x, labels):
+        return some.nn.functional.cross_entropy(x, labels, reduction=reduction)
+
+    found = some.vmap(some.vmap(some.func.grad(loss)))(x, labels)
+    assert not found[0, 1, :left_out].any() and not found.isnan().any()
+    same(some, some.vmap(some.vmap(loss))(x, labels)[1], by_hand(some, loss, x[1], labels[1]))
+    same(some, found[1], by_hand(some, some.func.grad(loss), x[1], labels[1]))
+    same(some, some.vmap(loss, (0, None))(x[1], labels[1, 0]), some.stack([loss(a, labels[1, 0]) for a in x[1]]))
+
+
+@pytest.mark.parametrize("rows", [(), (5,), (2, 5)])
+@pytest.mark.parametrize("bias", [False, True])
+def test_linear_layers_of_each_example(some, rows, bias):
+    shapes = (2, 3, *rows, 4), (2, 3, 6, 4), (2, 3, 6)
+    x, w, b = (some.randn(*shape, dtype=some.float64) for shape in shapes)
+
+    def loss(w, b, x):
+        return (some.nn.functional.linear(x, w, b if bias else None) ** 3).sum()
+
+    def product(w, b, x):
+        grads = some.func.grad(loss, (0, 1, 2))
+        return some.func.jvp(grads, (w, b, x), (w + 1, b * 2, x.sin()))[1]
+
+    for f in (some.func.grad(loss, (0, 1, 2)), product):
+        mapped, nested = some.vmap(f)(w[1], b[1], x[1]), some.vmap(some.vmap(f))(w, b, x)
+        for i in range(3):
+            expected = some.stack([f(*row)[i] for row in zip(w[1], b[1], x[1])])
+            same(some, mapped[i], expected)
+            same(some, nested[i][1], expected)
+    same(some, some.vmap(loss, (0, None, None))(w[1], b[0, 0], x[0, 0]),
+        some.stack([loss(one, b[0, 0], x[0, 0]) for one in w[1]]))

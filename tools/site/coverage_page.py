@@ -45,7 +45,7 @@ REASONS = (
     (r"torch\.(utils\.)?(throughput_benchmark\b.*|ThroughputBenchmark)",
         "scripted modules are not timed; torch.utils.benchmark.Timer times Python"),
     (r"torch\.distributed\b.*",
-        "processes are not joined to groups, as torch.distributed.is_available() says; train in one process"),
+        "this part of torch.distributed is not here; process groups and collectives are"),
     (r"torch\.nn\.parallel\b.*", "there is one device; nn.DataParallel wraps a module and runs it there"),
     (r"torch\.(contrib|nativert)\b.*|torch\.utils\.(hipify|model_dump|show_pickle|backcompat|backend_registration|"
         r"cpp_backtrace|file_baton|viz|debug_log|serialization)\b.*|torch\.utils\.(set_module|get_cpp_backtrace|"

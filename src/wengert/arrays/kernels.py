@@ -31,7 +31,7 @@ FAMILIES = {
         "gelu_tanh_grad", "silu", "silu_grad", "softplus", "softplus_grad", "log_sigmoid", "log_sigmoid_grad", "mish",
         "mish_grad", "leaky_relu", "leaky_relu_grad", "hardtanh", "hardtanh_grad", "hardsigmoid", "hardsigmoid_grad",
         "hardswish", "hardswish_grad", "elu", "elu_grad", "rsqrt", "cube", "signum", "square_difference", "lerp",
-        "smooth_l1", "bent_grad", "rsqrt_grad", "logit_grad", "nan_to_num"),
+        "smooth_l1", "bent_grad", "rsqrt_grad", "logit_grad", "nan_to_num", "gated", "gated_grad"),
     "special": ("erf", "erfc", "erfcx", "erfinv", "ndtr", "ndtri", "log_ndtr", "lgamma", "digamma", "trigamma",
         "polygamma", "zeta"),
     "rows": ("softmax", "softmax_grad", "log_softmax", "log_softmax_grad", "layer_norm", "layer_norm_grad", "rms_norm",
@@ -50,7 +50,7 @@ FAMILIES = {
     "attention": ("attention", "attention_grad"),
     "steps": ("optimizer_update", "recurrent_walk"),
     "shortcuts": ("sum", "mean", "fold_rows", "square_sum", "masked_scale", "dot", "stacked", "has_nan",
-        "cross_entropy", "cross_entropy_grad"),
+        "class_losses", "cross_entropy", "cross_entropy_grad"),
 }
 FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
 

@@ -117,7 +117,8 @@ for _module, _names in {
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
         "fill_integers"),
     lines: ("add_at", "bags", "extreme", "ranked_places", "top_places"), layout: ("joined", "triangle", "pieces"),
-    shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "cross_entropy", "cross_entropy_grad"),
+    shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "class_losses", "cross_entropy",
+        "cross_entropy_grad"),
     _plain_attention: ("attention",),
 }.items():
     globals().update({name: _or_plain(name, _module) for name in _names})

@@ -12,6 +12,7 @@ __all__ = ["main"]
 # Each command is a module of this package with a function main(args) -> exit code, and a line for the help page.
 COMMANDS = {
     "run": "run a PyTorch script, or a module with -m, on wengert",
+    "torchrun": "run it in several processes, with torchrun's options",
     "examples": "list the example programs, and copy them",
     "doctor": "say what is installed and in use, and what is missing",
 }

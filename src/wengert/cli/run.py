@@ -10,7 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import alias, explained
+from . import alias, explained, ranks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +65,7 @@ def main(args: Sequence[str]) -> int | str | None:
     else:
         load = _load_file
 
+    ranks.prepare()
     alias.install()
     if options.cuda:
         from . import cuda_as_cpu
@@ -187,10 +188,13 @@ def _execute(code: CodeType, module: ModuleType, options: explained.Options) -> 
         return explained.run(lambda: exec(code, module.__dict__), options, _report)
     try:
         exec(code, module.__dict__)
-    except SystemExit:
+    except SystemExit as end:
+        ranks.ends(end.code)
         raise
     except BaseException as error:
-        return _report(error)
+        shown = _report(error)
+        ranks.fails(error)
+        return shown
     return 0
 
 

@@ -25,10 +25,11 @@ def place_and_type(flat: np.ndarray) -> tuple[Any, ...]:
 class SharedBlock:
     """Memory that other processes map too (a ``multiprocessing.heap.Arena``): the base of NumPy arrays on it."""
 
-    __slots__ = ("__array_interface__", "address", "arena")
+    __slots__ = ("__array_interface__", "__weakref__", "address", "arena", "lease")
 
-    def __init__(self, arena: Any) -> None:
+    def __init__(self, arena: Any, lease: Any = None) -> None:
         self.arena = arena
+        self.lease = lease  # who is to know when the last array on it is gone: it goes then
         self.address = address(np.frombuffer(arena.buffer, np.uint8))
         self.__array_interface__ = {"shape": (arena.size,), "typestr": "|u1", "data": (self.address, False),
             "version": 3}

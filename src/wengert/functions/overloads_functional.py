@@ -184,6 +184,9 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
         refuse_gradient("nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward", weight=weight)
     if (any(x is not None and (type(x) is classes.Batched_ or x._wg_opaque) for x in (target, weight))
             or type(input) is classes.Batched_):
+        mapped = all(type(x) in classes.PLAIN or type(x) is classes.Batched_ for x in (input, target))
+        if mapped and weight is None and not modes().dispatch:
+            return function(op)(input, target, None, reduction, ignore_index)
         return _mapped_class_loss(op, input, target, weight, reduction, ignore_index)
     w = None if weight is None else weight._wg_data
     labels = target._wg_data

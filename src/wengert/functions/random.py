@@ -224,6 +224,8 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
 
 
 def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarray:
+    if len(shape) == 1:
+        return stream.randperm(shape[0], d)  # type: ignore[no-any-return]
     found = np.empty(shape, d)
     for at in np.ndindex(*shape[:-1]):
         found[at] = stream.randperm(shape[-1], d)

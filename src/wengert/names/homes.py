@@ -43,7 +43,7 @@ HOMES = {
     "func.functorch.experimental.control_flow": "func.control_flow", "func.functorch.experimental": "func.functorch",
     "jit._script": "jit", "jit._state": "compat.jit_state", "jit._trace": "jit",
     "jit.annotations": "compat._jit_internal", "masked._ops": "masked",
-    "multiprocessing.spawn": "multiprocessing", "nn.modules": "nn",
+    "nn.modules": "nn",
     "nn.modules.linear_cross_entropy_options": "nn.modules.loss", "nn.parameter": "nn",
     "nn.utils._named_member_accessor": "compat.named_members",
     **{f"optim.{n}": "optim" for n in ("adadelta", "adagrad", "adam", "adamax", "adamw", "optimizer", "rmsprop",
@@ -69,6 +69,9 @@ _WHOLE = {
     "signal.windows": "signal.windows.windows",
     "testing.comparison": "testing._comparison", "testing.creation": "testing._creation",
     "utils._pytree_nodes": "utils._pytree",
+    **{f"distributed.{n}": "distributed.distributed_c10d" for n in (
+        "collectives", "group", "groups", "objects", "types", "work")},
+    **{f"distributed.{n}": "distributed" for n in ("errors", "stores", "tcp_store")},
     **{f"utils.checkpoint.{n}": "utils.checkpoint" for n in ("recompute", "selective", "state")},
     "utils.data.collate": "utils.data._utils.collate", "utils.data.worker": "utils.data._utils.worker",
     **{f"func.{n}": "func" for n in ("arrangement", "gradients", "jacobians", "mapping", "modules")},
@@ -119,8 +122,6 @@ _SOME = {
     "graph.handles": {"utils.hooks": "RemovableHandle"},
     "graph.modes": {"": "is_grad_enabled is_inference_mode_enabled"},
     "jit": {"jit._script": "Attribute ScriptModule", "jit._trace": "TracerWarning"},
-    "multiprocessing": {"multiprocessing.spawn": "ProcessContext ProcessExitedException ProcessRaisedException spawn "
-        "start_processes"},
     "nn.modules._hooks": {"nn.modules.module": "_WrappedHook " + " ".join(f"register_module_{n}" for n in (
         "backward_hook", "buffer_registration_hook", "forward_hook", "forward_pre_hook", "full_backward_hook",
         "full_backward_pre_hook", "module_registration_hook", "parameter_registration_hook"))},

@@ -351,11 +351,8 @@ def _halves(a: Any, dim: int) -> tuple[Any, Any]:
 def _glu_grad_raw(g: Any, input: Any, dim: int) -> Any:
     (a, b), out = _halves(input, dim), np.empty_like(input)
     first, second = _halves(out, dim)
-    s = K.sigmoid(b)
-    np.multiply(g, s, out=first)
-    np.subtract(1, s, out=s)
-    s *= a
-    np.multiply(first, s, out=second)
+    K.gated(g, b, out=first)
+    K.gated_grad(g, a, b, out=second)
     return out
 
 
@@ -386,8 +383,7 @@ def glu(input: Array, dim=-1):
     n = floating("glu_cpu", input).shape[axis(dim, input.ndim)]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}")
-    a, b = _halves(input, dim)
-    return a * K.sigmoid(b)
+    return K.gated(*_halves(input, dim))
 
 
 # -- softmax ----------------------------------------------------------------------------------------------------------

@@ -10,14 +10,15 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, as_copy, new_filled
+from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.errors import check_countable
 from ..arrays.reduce import add_slices
+from ..arrays.strides import expanded
 from .errors import common_shape
 from .operator import Array, Arrays, family
 from .refusals import unsupported
 from .shape import written
-from .views import axis, dims_of, no_dimensions
+from .views import axis, dims_of, no_dimensions, unseen
 
 operator, composite = family("torch", "Tensor")
 
@@ -306,6 +307,16 @@ def repeat_places(repeats: Array, *, output_size=None):
     return np.repeat(np.arange(n.size), n)
 
 
+@operator(grad=dict(input=lambda F, g, input_shape, repeats, dim: F.sum(F.reshape(g, (*input_shape[: dim + 1], repeats,
+    *input_shape[dim + 1 :])), dim + 1)), places=(), linear=True)
+def repeated_each(input: Array, repeats, dim):
+    """Each slice along ``dim`` ``repeats`` times, one after the other: a step of what is no operator in PyTorch."""
+    shape = input.shape
+    wide = expanded(input.reshape((*shape[: dim + 1], 1, *shape[dim + 1 :])), (*shape[: dim + 1], repeats,
+        *shape[dim + 1 :]))
+    return in_rows(wide).reshape((*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :]))
+
+
 @composite(places=())
 def repeat_interleave_each(F, input, repeats, dim=None):
     """Each slice along ``dim`` repeated in place: ``repeats`` times, or as often as a tensor says for each."""
@@ -322,6 +333,8 @@ def repeat_interleave_each(F, input, repeats, dim=None):
     if isinstance(repeats, int):
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
+        if unseen(F, input):
+            return F.repeated_each(input, repeats, d)
         wide = F.expand(F.unsqueeze(input, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
         return F.reshape(F.clone(wide, memory_format=True), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))
     if repeats.shape[0] != shape[d]:

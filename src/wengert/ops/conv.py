@@ -20,10 +20,22 @@ from .window_checks import check, check_largest, ntuple, vectorised
 operator, composite = family("functional")
 
 
+def _push_convolution(F: Any, t: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: Any,
+        result: Any) -> Any:
+    (x, w, bias), how = t, (stride, padding, dilation, groups)
+    if x is None and w is None:
+        return F.expand(F.reshape(bias, (-1,) + (1,) * (result.ndim - 2)), tuple(result.shape))
+    part = None if w is None else F.convolution_forward(input, w, bias if x is None else None, *how)
+    if x is None:
+        return part
+    found = F.convolution_forward(x, weight, bias, *how)
+    return found if part is None else found + part
+
+
 @operator(
     grad=lambda F, g, needs, input, weight, stride, padding, dilation, groups: F.convolution_backward(g, input, weight,
         (stride, padding, dilation, groups), needs),
-    wrt=("input", "weight", "bias"), places=(), node="ConvolutionBackward0", layout="lines")
+    wrt=("input", "weight", "bias"), push=_push_convolution, places=(), node="ConvolutionBackward0", layout="lines")
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
     out = K.conv(widened(input), widened(weight), widened(bias), stride, padding, dilation, groups)
@@ -33,14 +45,14 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
 @operator(
     grad=lambda F, g, needs, input, weight, stride, padding, dilation, groups: F.transposed_backward(g, input, weight,
         (stride, padding, dilation, groups), needs),
-    wrt=("input", "weight"), places=(), node="ConvolutionBackward0", layout="lines")
+    wrt=("input", "weight"), linear="each", places=(), node="ConvolutionBackward0", layout="lines")
 def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
     out = K.conv_input(widened(input), widened(weight), tuple(shape), stride, padding, dilation, groups)
     return out.astype(input.dtype, copy=False)
 
 
-@operator(places=(), node="ConvolutionBackward0", grad=dict(
+@operator(places=(), node="ConvolutionBackward0", linear="each", grad=dict(
     input=lambda F, g, grad, input_shape, stride, padding, dilation, groups: F.conv_input(grad, g, input_shape,
         stride, padding, dilation, groups),
     grad=lambda F, g, input, stride, padding, dilation, groups: F.convolution_forward(input, g, None, stride, padding,

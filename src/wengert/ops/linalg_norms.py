@@ -48,8 +48,9 @@ def vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: Any
         top = (size == norm) | (size != size)
         return F.sgn(input) * (g / F.sum(top, dim, True) * top)
     if ord == 2:
-        unit = input / norm
-        return g * F.masked_fill(unit, norm == 0, 0)
+        if F.raw:  # one pass over what is large
+            return F.mul(input, F.masked_fill(g / norm, norm == 0, 0))
+        return g * F.masked_fill(input / norm, norm == 0, 0)
     nothing = norm == 0
     size = F.abs(input)
     if ord > 2:

@@ -450,7 +450,8 @@ class Bits:
 def _nll_of_all(input: Any, target: Any, reduction: str) -> tuple[Any, ...]:
     """``nll`` where every class counts, and as much as any other; ``IndexError`` for what is no class."""
     index = target[:, None].copy()
-    loss, scale = -K.take_along(input, 1, index).squeeze(1), np.empty(target.shape, input.dtype)
+    loss = K.class_losses(input, target) if input.ndim == 2 else -K.take_along(input, 1, index).squeeze(1)
+    scale = np.empty(target.shape, input.dtype)
     count = input.dtype.type(loss.size)
     scale.fill(-1 / count if reduction == "mean" else -1)
     if reduction != "none":

@@ -47,9 +47,10 @@ def _stacked(a: Any, b: Any) -> Any:
     """A stack of products, as a mapped function makes them: outer products, and many rows times one matrix."""
     if a.shape[-1] == 1 and b.shape[-2] == 1:
         return np.multiply(a, b)
-    if (b.ndim == 3 and b.strides[0] == 0 and a.ndim == 3 and 0 < len(a) == len(b) and a.shape[1] == 1
-            and a.shape[2] == b.shape[1]):
-        return np.matmul(a[:, 0], b[0])[:, None]
+    if (b.ndim == 3 and b.strides[0] == 0 and a.ndim == 3 and 0 < len(a) == len(b) and a.shape[2] == b.shape[1]
+            and (a.shape[1] == 1 or a.flags.c_contiguous)):
+        rows = a[:, 0] if a.shape[1] == 1 else a.reshape(len(a) * a.shape[1], a.shape[2])
+        return product(rows, b[0]).reshape(*a.shape[:2], b.shape[2])
     return K.stacked(a, b)
 
 
@@ -90,11 +91,11 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
         return g * b if need_a else None, g * a if need_b else None
     if na == 1:
         ga = F.squeeze(F.matmul(b, F.unsqueeze(g, -1)), -1) if need_a else None
-        return ga, F.unsqueeze(a, -1) * F.unsqueeze(g, -2) if need_b else None
+        return ga, F.mul(F.unsqueeze(a, -1), F.unsqueeze(g, -2)) if need_b else None
     if nb == 1:
         if need_b:
             gb = F.matmul(mT(a), g) if na == 2 else F.squeeze(F.matmul(mT(a), F.unsqueeze(g, -1)), -1)
-        return F.unsqueeze(g, -1) * b if need_a else None, gb
+        return F.mul(F.unsqueeze(g, -1), b) if need_a else None, gb
     flat = nb == 2 and g.ndim > 2  # then one product of flattened rows instead of a batch of them
     rows = _rows(F, g) if flat else g
     if need_a:
@@ -192,7 +193,7 @@ def bmm(input: Array, mat2: Array):
     return product(input, mat2)
 
 
-@operator(grad=dict(input=lambda F, g, vec: F.unsqueeze(g, -1) * vec,
+@operator(grad=dict(input=lambda F, g, vec: F.mul(F.unsqueeze(g, -1), vec),
     vec=lambda F, g, input: F.matmul(mT(input), g)), linear="each")
 def mv(input: Array, vec: Array):
     """Matrix times vector, ``(n, k), (k,) -> (n,)``."""
@@ -283,8 +284,19 @@ def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shap
     return gb, gx, gw
 
 
+def _push_linear(F: Any, t: Any, input: Any, weight: Any, result: Any) -> Any:
+    bias, x, w = t
+    total = None if x is None else F.linear(x, weight)
+    if w is not None:
+        part = F.linear(input, w)
+        total = part if total is None else total + part
+    if bias is None:
+        return total
+    return F.expand(bias, result.shape) if total is None else total + bias
+
+
 @operator(grad=_linear_grad, wrt=("bias", "input", "weight"), keeps={"input": ("weight",), "weight": ("input",)},
-    node="AddmmBackward0", places=("functional",), opmath=True, without=dict(bias="MmBackward0"))
+    push=_push_linear, node="AddmmBackward0", places=("functional",), opmath=True, without=dict(bias="MmBackward0"))
 def linear(input: Array, weight: Array, bias: Array | None = None):
     """``input @ weight.T + bias``; shapes ``(..., in), (out, in), (out,) -> (..., out)``.
 
@@ -313,6 +325,43 @@ def linear(input: Array, weight: Array, bias: Array | None = None):
             return y.reshape(*input.shape[:-1], *y.shape[1:]) + bias if input.ndim > 2 else y + bias
         y = np.add(y, bias, out=y) if has_memory(y) else y + bias
     return y if input.ndim <= 2 else y.reshape(*input.shape[:-1], *y.shape[1:])
+
+
+def _linear_each_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shape: Any) -> Any:
+    need_b, need_x, need_w = needs
+    rows = _rows_of_each(F, g)
+    gx = F.matmul(rows, weight) if need_x else None
+    gw = F.matmul(mT(rows), _rows_of_each(F, input)) if need_w else None
+    gx = gx if gx is None or len(input_shape) == 3 else F.reshape(gx, input_shape)
+    return F.sum(rows, 1) if need_b else None, gx, gw
+
+
+def _rows_of_each(F: Any, x: Any) -> Any:
+    return x if x.ndim == 3 else F.reshape(x, (x.shape[0], prod(x.shape[1:-1]), x.shape[-1]))
+
+
+def _push_linear_each(F: Any, t: Any, input: Any, weight: Any, result: Any) -> Any:
+    bias, x, w = t
+    parts = [] if x is None else [F.linear_each(x, weight)]
+    if w is not None:
+        parts.append(F.linear_each(input, w))
+    if bias is not None:
+        spread = (bias.shape[0], *[1] * (result.ndim - 2), bias.shape[1])
+        parts.append(F.expand(F.reshape(bias, spread), result.shape))
+    return sum(parts[1:], parts[0])
+
+
+@operator(grad=_linear_each_grad, wrt=("bias", "input", "weight"), push=_push_linear_each,
+    keeps={"input": ("weight",), "weight": ("input",)}, node="AddBackward0", places=(), opmath=True,
+    without=dict(bias="MmBackward0"))
+def linear_each(input: Array, weight: Array, bias: Array | None = None):
+    """``linear``, each example with its own weight: ``(b, ..., in), (b, out, in), (b, out) -> (b, ..., out)``."""
+    rows = input if input.ndim == 3 else input.reshape(len(input), prod(input.shape[1:-1]), input.shape[-1])
+    y = product(rows, weight.swapaxes(1, 2))
+    if bias is not None:
+        np.add(y, bias[:, None], y)
+    return y if input.ndim == 3 else y.reshape(*input.shape[:-1], weight.shape[1])
+
 
 
 @composite

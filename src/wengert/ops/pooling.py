@@ -13,8 +13,8 @@ from ..arrays.array_likes import new_filled
 from ..arrays.dtypes import F32, is_half, scalar_name
 from ..arrays.errors import alert
 from ..arrays.storageless import zeros_if_storageless
-from ..graph.modes import RECORD, SILENT, modes
 from .operator import Array, family
+from .views import unseen
 from .window_checks import adaptive, batched, prepare, window
 
 operator, composite = family("functional")
@@ -48,11 +48,6 @@ def _as_two(F: Any, pool: Any, input: Any, *sizes: Any, **options: Any) -> Any:
     """``pool`` of two dimensions, the first of which is 1; ``sizes`` are those of the second."""
     found = pool(F.unsqueeze(input, -2), *sizes, **options)
     return tuple(F.squeeze(x, -2) for x in found) if isinstance(found, tuple) else F.squeeze(found, -2)
-
-
-def _unseen(F: Any, input: Any) -> bool:
-    """Whether nobody sees which operators run: nothing is recorded, nothing watches."""
-    return F.raw or modes() is SILENT or (modes() is RECORD and not input.requires_grad)
 
 
 def _pool_back(kind: str, size: str) -> dict[str, Any]:
@@ -91,10 +86,10 @@ def _max_pools(n: int) -> None:
     def pooled(F: Any, name: str, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
             ceil_mode: bool, places: bool = True) -> Any:
         how = prepare(name, n, input, kernel, stride, padding, dilation, ceil_mode)
-        unseen = n == 1 and _unseen(F, input)
-        if unseen and not places and not F.raw:
+        alone = n == 1 and unseen(F, input)
+        if alone and not places and not F.raw:
             return F.max_pool_values(input, *how, bool(ceil_mode)), None
-        if n == 1 and not unseen:
+        if n == 1 and not alone:
             how = tuple((one, *row) for one, row in zip((1, 1, 0, 1), how))
             return _as_two(F, F.max_pool_windows, input, *how, bool(ceil_mode))
         values, indices = F.max_pool_windows(input, *how, bool(ceil_mode))
@@ -258,7 +253,7 @@ def _avg_pools(n: int) -> None:
             raise RuntimeError("divisor must be not zero")
         how = prepare(f"avg_pool{n}d", n, input, kernel_size, stride, padding, 1, ceil_mode)[:3]
         rest = bool(ceil_mode), bool(count_include_pad), divisor_override
-        if n == 1 and not _unseen(F, input):
+        if n == 1 and not unseen(F, input):
             how = tuple((one, *row) for one, row in zip((1, 1, 0), how))
             return _as_two(F, F.avg_pool_windows, input, *how, *rest)
         return F.avg_pool_windows(input, *how, *rest)

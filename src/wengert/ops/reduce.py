@@ -394,10 +394,11 @@ def shared(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> A
     """The gradient of an extreme value, in equal parts to all elements that have it."""
     mask = _holders(F, input, result, dim, keepdim)
     count = F.sum(mask, dim, True)
+    g = restored(F, g, input.shape, dim, keepdim)
     if F.raw:  # in the type of the gradient, as arrays of others would not be
-        count, mask = count.astype(g.dtype), mask.astype(g.dtype)
-    return K.multiply(restored(F, g, input.shape, dim, keepdim) / count, mask) if F.raw else (
-        restored(F, g, input.shape, dim, keepdim) / count * mask)
+        share = g / count.astype(g.dtype)
+        return K.multiply(share, mask.astype(g.dtype)) if g.itemsize > 2 else F.where(mask, share, share * 0)
+    return g / count * mask
 
 
 def shared_by_all(F: Any, g: Any, input: Any, result: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise, repeat
 from math import prod
 from typing import Any
 
@@ -207,21 +207,47 @@ def slice_scatter(input: Array, src: Array, dim=0, start=None, end=None, step=1)
 # -- splitting ---------------------------------------------------------------------------------------------------------
 
 
-def _pieces(g: Any) -> list[Any]:
-    """The gradients of a list of outputs; the engine hands over a single one as it is."""
-    return g if type(g) is list else [g]
+def _assembled(F: Any, g: Any, shape: tuple[int, ...], keys: Any, join: Any) -> Any:
+    """The gradients ``g`` of parts of a tensor at their places, which ``keys`` gives; zeros where there is none.
+
+    ``join`` puts them together where there are all of them.
+    """
+    if type(g) is not list:  # the engine hands over a single one as it is
+        return join([g])
+    some = next(x for x in g if x is not None)
+    if all(x is not None for x in g):
+        return join(g)
+    if F.raw:
+        out = F.new_zeros(some, shape)
+        for x, key in zip(g, keys):
+            if x is not None:
+                out[key] = x
+        return out
+    sizes = [np.broadcast_to(0, shape)[key].shape for key in keys]
+    return join([F.new_zeros(some, size) if x is None else x for x, size in zip(g, sizes)])
 
 
-def _split_back(F: Any, g: Any, dim: Any) -> Any:
-    return F.cat(_pieces(g), dim)
+def _split_back(F: Any, g: Any, tensor_shape: Any, sizes: Any, dim: Any) -> Any:
+    d = axis(dim, len(tensor_shape))
+    steps = sizes if isinstance(sizes, (list, tuple)) else repeat(max(sizes, 1))
+    ends = accumulate(steps)
+    keys = (_key(d, len(tensor_shape), slice(end - step, end)) for step, end in zip(steps, ends))
+    return _assembled(F, g, tensor_shape, keys, lambda parts: F.cat(parts, dim))
 
 
 def _cut(input: Any, sizes: list[int], dim: int) -> list[Any]:
     return K.pieces(input, dim, sizes)
 
 
-@operator(grad=dict(tensor=_split_back), view=True, name="split", node="SplitBackward0", places=(),
-    shows=("split_size",))
+_parts: dict[str, Any] = dict(
+    grad=dict(tensor=lambda F, g, tensor_shape, split_size, dim: _split_back(F, g, tensor_shape, split_size, dim)),
+    undefined=True)
+_sized_parts: dict[str, Any] = dict(
+    grad=dict(tensor=lambda F, g, tensor_shape, split_sizes, dim: _split_back(F, g, tensor_shape, split_sizes, dim)),
+    undefined=True)
+
+
+@operator(**_parts, view=True, name="split", node="SplitBackward0", places=())
 def split(tensor: Array, split_size, dim=0):
     """Views of length ``split_size`` along ``dim``, the last one shorter where it does not divide the dimension."""
     if not tensor.ndim:
@@ -235,7 +261,7 @@ def split(tensor: Array, split_size, dim=0):
     return _cut(tensor, [min(split_size, n - i) for i in range(0, n, max(split_size, 1))] or [0], d)
 
 
-@operator(grad=dict(tensor=_split_back), view=True, shows=("split_sizes",))
+@operator(**_sized_parts, view=True)
 def split_with_sizes(tensor: Array, split_sizes, dim=0):
     """Views of the given lengths along ``dim``, one after another; the lengths add up to that of the dimension."""
     if not tensor.ndim:
@@ -326,7 +352,14 @@ _directional("vsplit", 2, lambda ndim: 0, "along rows")
 _directional("dsplit", 3, lambda ndim: 2, "along the third dimension")
 
 
-@operator(grad=dict(input=lambda F, g, dim: F.stack(_pieces(g), dim)), view=True)
+def _unbind_back(F: Any, g: Any, shape: Any, dim: Any) -> Any:
+    d = axis(dim, len(shape))
+    keys = ((*_key(d, len(shape), i), ...) for i in range(shape[d]))
+    return _assembled(F, g, shape, keys, lambda parts: F.stack(parts, dim))
+
+
+@operator(grad=dict(input=lambda F, g, input_shape, dim: _unbind_back(F, g, input_shape, dim)), view=True,
+    undefined=True)
 def unbind(input: Array, dim=0):
     """All slices along ``dim`` as views without it."""
     if not input.ndim:
@@ -335,13 +368,13 @@ def unbind(input: Array, dim=0):
     return [input[(*_key(d, input.ndim, i), ...)] for i in range(input.shape[d])]
 
 
-@operator(grad=dict(tensor=_split_back), linear=True)
+@operator(**_parts, linear=True)
 def unsafe_split(tensor: Array, split_size, dim=0):
     """``split`` into tensors that look at the same memory and do not count as its views."""
     return split.forward(tensor, split_size, dim)
 
 
-@operator(grad=dict(tensor=_split_back))
+@operator(**_sized_parts)
 def unsafe_split_with_sizes(tensor: Array, split_sizes, dim=0):
     """``split_with_sizes`` into tensors that look at the same memory and do not count as its views."""
     return split_with_sizes.forward(tensor, split_sizes, dim)

@@ -15,6 +15,7 @@ from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
 from ..arrays.layouts import blank, lay, layout_like
 from ..arrays.strides import expanded, part, start_of, steps, taken, with_dimension, with_reshape_strides
+from ..graph.modes import RECORD, SILENT, modes
 from .errors import common_shape
 from .operator import Array, Arrays, family
 
@@ -47,6 +48,11 @@ def check_parts(first: Any, second: Any) -> None:
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {one} and {other}")
     if one != other:
         raise RuntimeError(f"Expected object of scalar type {one} but got scalar type {other} for second argument")
+
+
+def unseen(F: Any, input: Any) -> bool:
+    """Whether nobody sees which operators an expression in ``input`` runs: nothing is recorded, nothing watches."""
+    return F.raw or modes() is SILENT or (modes() is RECORD and not input.requires_grad)
 
 
 def no_dimensions(dim: int) -> IndexError:

@@ -49,9 +49,17 @@ def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any
     return ((i + wide(0.5)) * step - wide(0.5)).astype(dtype), float(step)
 
 
-def _weights(*given: Any) -> Any:
-    """``_new_weights``, which are kept where they are small."""
-    return _small_weights(*given) if given[1] * given[2] <= 1 << 14 else _new_weights(*given)
+def _weights(mode: str, space: Any, out: Any, *given: Any) -> Any:
+    """``_new_weights`` for each dimension, which are kept where they are small."""
+    small = all(s * o <= 1 << 14 for s, o in zip(space, out))
+    return (_small_weights if small else _all_weights)(mode, space, out, *given)
+
+
+def _all_weights(mode: str, space: Any, out: Any, scales: Any, *given: Any) -> Any:
+    return tuple(_new_weights(mode, s, o, scale, *given) for s, o, scale in zip(space, out, scales))
+
+
+_small_weights = lru_cache(maxsize=64)(_all_weights)
 
 
 def _new_weights(mode: str, size: int, out: int, scale: float | None, align: bool, antialias: bool, dtype: Any) -> Any:
@@ -89,9 +97,6 @@ def _new_weights(mode: str, size: int, out: int, scale: float | None, align: boo
     return matrix.astype(dtype), (places, factors.astype(dtype))
 
 
-_small_weights = lru_cache(maxsize=64)(_new_weights)
-
-
 @lru_cache(maxsize=64)
 def _nearest_places(size: int, out: int, scale: float | None, exact: bool) -> Any:
     """Where each element comes from along one axis (None: from where it is), and how often each is used, if evenly."""
@@ -109,7 +114,14 @@ def _nearest_places(size: int, out: int, scale: float | None, exact: bool) -> An
     linear=True, node="UpsampleBackward0")
 def interpolated(input: Array, weights):
     """A matrix applied along each of the last dimensions; with each the terms of its sums, or None (see ``along``)."""
-    for d, (matrix, taps) in enumerate(weights, -len(weights)):
+    y = input
+    for d, (matrix, _) in enumerate(weights, -len(weights)):
+        y = (np.matmul(y, matrix) if d == -1 else np.matmul(matrix.T, y) if d == -2
+            else np.matmul(y.swapaxes(d, -1), matrix).swapaxes(d, -1))
+    total = K.sum(y, None, False)
+    if total - total == 0:
+        return y
+    for d, (matrix, taps) in enumerate(weights, -len(weights)):  # something is not finite
         input = resampled.forward(input, d, matrix, taps)
     return input
 
@@ -160,7 +172,7 @@ def _bytes_resampled(F: Any, input: Any, mode: str, out: tuple[int, ...], scales
         size = input.shape[2 + axis]
         if size == out[axis]:
             continue
-        matrix, _ = _weights(_KINDS[mode], size, out[axis], scales[axis], align, antialias, np.dtype(np.float64))
+        matrix, _ = _new_weights(_KINDS[mode], size, out[axis], scales[axis], align, antialias, np.dtype(np.float64))
         bits = next((n for n in range(22) if int(0.5 + matrix.max() * 2.0 ** (n + 1)) >= 1 << 15), 22)
         fixed = np.trunc(matrix * 2.0**bits + np.where(matrix < 0, -0.5, 0.5))
         y = F.clamp(F.floor(along(F, y, 2 + axis, fixed) * 0.5**bits + 0.5), 0, 255)
@@ -255,8 +267,8 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
         if any(at is not None for at in places):
             y = F.nearest(y, places)
     else:
-        y = F.interpolated(y, tuple(_weights(_KINDS[mode], s, o, scale, bool(align_corners), antialias, F.dtype_of(y))
-            for s, o, scale in zip(space, out, scales)))
+        y = F.interpolated(y, _weights(_KINDS[mode], space, out, tuple(scales), bool(align_corners), antialias,
+            F.dtype_of(y)))
     if y is input:
         return input * 1
     return F.cast(y, d) if F.dtype_of(y) != d else y

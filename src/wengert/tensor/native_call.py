@@ -1,6 +1,6 @@
 """The native call of an operator (``native/operation.c``), made from the operator's declaration.
 
-It does what ``call.compute`` does in the common case: plain tensors of one real type, recorded or not, and no other
+It does what ``call.compute`` does in the common case: plain tensors of one type, recorded or not, and no other
 mode in force. In all other cases it returns ``NotImplemented``. Without the extension there is none: the generated
 Python of ``specialise`` and the general path, which are its definition, do the work.
 """
@@ -72,10 +72,10 @@ def native(op: Operator) -> bool:
 
 
 def native_call(op: Operator, node_class: type | None, without: dict[str, type] | None = None,
-        writes: int = 0) -> Any:
+        writes: int = 0, real: bool = False) -> Any:
     """A function of all the arguments of ``op``, in order; None where there is no native way.
 
-    ``writes``: it is the in-place form; 2 if the kernel can put its result where it belongs.
+    ``writes``: it is the in-place form; 2 if the kernel can put its result where it belongs. ``real``: not for complex.
     ``node_class``: of the nodes that it makes. (As its attribute ``node`` it may be replaced; by anything but a class
     to switch the native call off.) ``without``: of those that it makes where that argument is no tensor.
     """
@@ -98,7 +98,7 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
         {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"), b"v" if op.view is True else b"p" if op.view
         else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"), _numbers(op), tuple(without.get(p)
         for p in op.params) if without else None, writes, bool(op.promote) and set(floats) == set(op.promoted),
-        op.opmath | (op.kernel is not None and bool(op.promote or op.opmath)) << 1)
+        op.opmath | (op.kernel is not None and bool(op.promote or op.opmath)) << 1 | real << 2)
 
 
 def _source(op: Operator, at: dict[str, int], outputs: tuple[str, ...], name: str) -> tuple[bytes, int, int]:

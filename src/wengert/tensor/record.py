@@ -72,12 +72,12 @@ class OpNode(Node):
             if type(array) is list:
                 check_versions(self, name, array, counter, version)
                 row = [self._value(namespace, name, a, c, j) for j, (a, c) in enumerate(zip(array, counter))]
-                values[name] = [_conjugated(namespace, a, op) for a in row] if conjugate else row
+                values[name] = [conjugated(namespace, a, op) for a in row] if conjugate else row
                 continue
             if counter[0] != version:
                 array = modified(self, name, array, version, counter[0])
             value = self._value(namespace, name, array, counter)
-            values[name] = _conjugated(namespace, value, op) if conjugate else value
+            values[name] = conjugated(namespace, value, op) if conjugate else value
         for name, value in zip(op.consts, saved[3 * len(op.saved) :]):
             values[name] = value.conjugate() if type(value) is complex and not op.wirtinger and conjugate else value
         return values
@@ -206,6 +206,11 @@ class OpNode(Node):
                 out.append(rule(namespace, g, *[values[n] for n in names]) if needs[len(out)] else None)
         return out
 
+    @classmethod
+    def conjugating(cls) -> type[OpNode]:
+        """The class of its nodes for complex numbers, whose rules get what was saved conjugated."""
+        return cls
+
     def raw(self, g: Any) -> Any:
         return self._gradients(ARRAY_OPS, g, self.wanted)
 
@@ -241,7 +246,7 @@ def rarely_rebuilt(node: OpNode, name: str, array: Any, counter: Any) -> Any:
     """The same for whatever else a node may have saved, conjugated as rules expect it."""
     if array is None:
         return None
-    return _conjugated(TRACED_OPS, node._value(TRACED_OPS, name, array, counter), node.op)
+    return conjugated(TRACED_OPS, node._value(TRACED_OPS, name, array, counter), node.op)
 
 
 def _rather_computed() -> bool:
@@ -257,7 +262,8 @@ def _flat(grads: Any) -> list[Any]:
     return out
 
 
-def _conjugated(namespace: Any, value: Any, op: Operator) -> Any:
+def conjugated(namespace: Any, value: Any, op: Operator) -> Any:
+    """A saved value as rules expect it."""
     if type(value) is complex and not op.wirtinger:
         return value.conjugate()
     if op.wirtinger or value is None or not hasattr(value, "dtype") or not namespace.is_complex(value):

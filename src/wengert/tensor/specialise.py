@@ -28,7 +28,7 @@ from .inplace import inplace
 from .namespaces import ARRAY_OPS, TRACED_OPS
 from .native_call import native, native_call, rebuilder
 from .native_call import watch as watch_native_calls
-from .record import OpNode, make_class, node_class, rarely_rebuilt, rebuilt, renamed
+from .record import OpNode, conjugated, make_class, node_class, rarely_rebuilt, rebuilt, renamed
 from .results import attach_view, looks_at
 from .saved_tensor_hooks import UNVERSIONED
 from .version_check import check_versions, freed, modified
@@ -482,21 +482,25 @@ def _writing(op: Operator, special: bool) -> list[str]:
 # -- the node's half --------------------------------------------------------------------------------------------------
 
 
-def fast_node(op: Operator) -> type[OpNode]:
-    """The node class whose ``raw`` (and ``recorded``) unpack, check versions and call the wanted rules."""
+def fast_node(op: Operator, conjugates: bool = False) -> type[OpNode]:
+    """The node class whose ``raw`` (and ``recorded``) unpack (and conjugate), check versions and call the rules."""
     scope: dict[str, Any] = {
         "F": ARRAY_OPS, "T": TRACED_OPS, "freed": freed, "modified": modified, "ndarray": np.ndarray, "modes": modes,
         "RECORD": RECORD, "F32": dt.F32, "F64": dt.F64, "general": OpNode.recorded, "rebuilt": rebuilder() or rebuilt,
-        "rarely": rarely_rebuilt, "check_versions": check_versions,
+        "rarely": rarely_rebuilt, "check_versions": check_versions, "conjugated": conjugated, "op": op,
     }
-    text = f"{raw_source(op, scope)}\n{recorded_source(op) if fast(op) else ''}"
+    text = f"{raw_source(op, scope, conjugates)}\n{recorded_source(op) if fast(op) else ''}"
     exec(compile(text, f"<wengert gradient of {op.name}>", "exec"), scope)
-    return make_class(op, {name: scope[name] for name in ("raw", "recorded") if name in scope})
+    scope["conjugating"] = classmethod(lambda cls: renamed(cls if op.wirtinger else fast_node(op, True), cls.__name__))
+    return make_class(op, {name: scope[name] for name in ("raw", "recorded", "conjugating") if name in scope})
 
 
-def raw_source(op: Operator, scope: dict[str, Any]) -> str:
+def raw_source(op: Operator, scope: dict[str, Any], conjugates: bool = False) -> str:
     """The generated source of ``raw`` of a node."""
     lines = ["def raw(self, g):", *_unpacked(op)]
+    for n in (*op.saved, *op.consts) if conjugates else ():
+        one = "[conjugated(F, x, op) for x in {0}]" if n in op.tensor_lists else "conjugated(F, {0}, op)"
+        lines.append(f"    {n} = {one.format(n)}")
     if op.joint is not None:
         scope["rule"], names = op.joint
         given = "".join(", " + ("self.wanted" if n == "needs" else n) for n in names)

@@ -148,7 +148,7 @@ class DualLevel(Tangents):
             recording = m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))
             set_modes(m.with_(grad=recording))
             try:
-                row = rule(op, node, tensors, tangents, answer)
+                row = rule(op, node, tensors, tangents, answer, args)
             except RuntimeError as error:  # NotImplementedError is one
                 raise _unsupported(op, str(error)) or error from None
             finally:
@@ -260,7 +260,7 @@ class DualLevel(Tangents):
             for i in places:
                 tangent = self.tangent(args[i])
                 if tangent is not None:
-                    part = general(op, (*args[:i], tangent, *args[i + 1 :]))
+                    part = _called(op, (*args[:i], tangent, *args[i + 1 :]))
                     total = part if total is None else total + part
             return total
         row = list(args)
@@ -268,7 +268,7 @@ class DualLevel(Tangents):
             row[i] = [self._or_zeros(x) for x in args[i]] if type(args[i]) in (list, tuple) else self._or_zeros(args[i])
         if op.name == "clone" and type(row[0]) is classes.Batched_:
             row[1] = None  # a format of images is not one of a map of images
-        return general(op, tuple(row))
+        return _called(op, tuple(row))
 
     def _or_zeros(self, x: Any) -> Any:
         if x is None:
@@ -308,7 +308,7 @@ class DualLevel(Tangents):
         return answer, node
 
     def _pointwise(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
-            answer: Tensor) -> list[Any]:
+            answer: Tensor, args: tuple[Any, ...]) -> list[Any]:
         """A diagonal Jacobian is its own transpose: the gradient rule, without conjugates."""
         values = node._values(TRACED_OPS, conjugate=False)
         shape, dtype = answer._wg_data.shape, answer._wg_data.dtype
@@ -342,12 +342,14 @@ class DualLevel(Tangents):
         return [total if wide is None or total._wg_data.dtype == wide else TRACED_OPS.cast(total, wide)]
 
     def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
-            answer: Any) -> list[Any]:
+            answer: Any, args: tuple[Any, ...]) -> list[Any]:
         """The transpose of the gradient rule, by differentiating it in the direction of the gradient."""
         from .mapped_backward import gradients as grad
 
         m = modes()
         outputs = _differentiable(op, answer)
+        # of several gradients in one step those that were not wanted are no results
+        wanted = args[op.params.index("output_mask")] if "output_mask" in op.params else [True] * len(outputs)
         set_modes(m.with_(grad=True, inference=False, saved_tensor_hooks=None, saved_tensor_hooks_disabled=None))
         try:
             own = _of_own_types(tensors, tangents)
@@ -355,8 +357,10 @@ class DualLevel(Tangents):
                 tangents = [_real(t, x) for t, x in zip(tangents, tensors)]
             types = [t._wg_data.dtype for t in tangents if t is not None] if own else []
             seeds = [ARRAY_OPS.wrap(np.ones(o._wg_data.shape, np.result_type(o._wg_data.dtype, *types)))._wg_require()
-                for o in outputs]
-            found = node.recorded(seeds[0] if node.outputs == 1 else list(seeds), [t is not None for t in tangents])
+                for o, w in zip(outputs, wanted) if w]
+            supply = iter(seeds)
+            given = [next(supply) if w else None for w in wanted]
+            found = node.recorded(given[0] if node.outputs == 1 else given, [t is not None for t in tangents])
             pairs = []
             for x, t, g in zip(tensors, tangents, found):
                 if t is not None and g is not None and requires_grad(g):
@@ -366,10 +370,10 @@ class DualLevel(Tangents):
         finally:
             set_modes(m)
         if not pairs:
-            return [zeros(o) for o in outputs]
-        rows = grad([g for g, _ in pairs], seeds, [t for _, t in pairs], create_graph=m.grad, allow_unused=True,
-            materialize_grads=True)
-        return list(rows)
+            return [zeros(o) if w else None for o, w in zip(outputs, wanted)]
+        rows = iter(grad([g for g, _ in pairs], seeds, [t for _, t in pairs], create_graph=m.grad, allow_unused=True,
+            materialize_grads=True))
+        return [next(rows) if w else None for w in wanted]
 
     def _hand_on(self, op: Operator, answer: Any, tangents: Any) -> None:
         outputs = _differentiable(op, answer)
@@ -489,6 +493,13 @@ def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         if answer is not NotImplemented:
             return answer
     return compute(op, args)
+
+
+def _called(op: Operator, args: tuple[Any, ...]) -> Any:
+    """The operator as a user calls it: what watches calls sees it."""
+    quick = classes.NATIVE_CALLS.get(op.name)
+    answer = NotImplemented if quick is None else quick(*args)
+    return general(op, args) if answer is NotImplemented else answer
 
 
 def _node_of(op: Operator, answer: Any) -> Any:

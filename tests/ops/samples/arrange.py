@@ -61,6 +61,7 @@ SAMPLES = {
         call(A(), 3),
         call(A(0, 2), 2, 1),
     ],
+    "repeated_each": [call(A(2, 3), 2, 0), call(A(2, 3), 3, 1), call(A(0, 2), 2, 1), call(A(2), 0, 0)],
     "diagonal": [call(x, *how) for x, how in _DIAGONALS],
     "diagonal_scatter": [
         call(A(3, 4), A(3)),

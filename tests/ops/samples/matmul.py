@@ -22,6 +22,7 @@ SAMPLES = {
     "addr": [call(A(2, 3), A(2), A(3), beta=0.5, alpha=2.0), call(A(3), A(2), A(3))],
     "linear": [call(A(2, 3), A(4, 3), A(4)), call(A(2, 3), A(4, 3)), call(A(3), A(4, 3), A(4)), call(A(2, 5, 3), A(4, 3), A(4)), call(A(0, 3), A(4, 3), A(4)),
                call(A(3), A(3), A()), call(A(2, 3), A(4, 3), A(1, 4))],
+    "linear_each": [call(A(2, 5, 3), A(2, 4, 3), A(2, 4)), call(A(2, 3), A(2, 4, 3)), call(A(2, 2, 2, 3), A(2, 4, 3), A(2, 4)), call(A(2, 0, 3), A(2, 4, 3), A(2, 4))],
     "chain_matmul": [call(A(2, 3), A(3, 4), A(4, 2))],
     "tensordot": [call(A(2, 3, 4), A(3, 4, 5)), call(A(2, 3), A(3, 4), 1), call(A(2, 3, 4), A(4, 5, 2), ([0, 2], [2, 0])), call(A(2), A(3), 0)],
 }

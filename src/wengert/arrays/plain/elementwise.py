@@ -254,6 +254,19 @@ def bent_grad(g: Array, a: Array, b: Array, delta: float, scale: float) -> Array
 
 
 @_elementwise
+def gated(a: Array, x: Array) -> Array:
+    """``a sigmoid(x)``."""
+    return a * sigmoid(x)
+
+
+@_elementwise
+def gated_grad(g: Array, a: Array, x: Array) -> Array:
+    """``g`` times the derivative of ``gated`` in ``x``."""
+    s = sigmoid(x)
+    return (g * s) * ((1 - s) * a)
+
+
+@_elementwise
 def rsqrt_grad(g: Array, result: Array) -> Array:
     """``g`` times the derivative of ``rsqrt`` where it is ``result``: ``-result^3 / 2``."""
     return g.dtype.type(-0.5) * g * (result * result * result)

@@ -120,6 +120,14 @@ def _apply(ufunc: Any, a: Array, b: Array) -> Array:
         a, b, out=a if np.broadcast(a, b).shape == a.shape else None)
 
 
+def class_losses(x: Array, target: Array) -> Array:
+    """``-x[r, target[r]]`` of each row ``r`` of ``(rows, classes)``; ``IndexError`` for a target that is no class."""
+    wrong = (target < 0) | (target >= x.shape[1])
+    if wrong.any():
+        raise IndexError(f"Target {target[wrong][0]} is out of bounds.")
+    return -np.take_along_axis(x, target[:, None], axis=1)[:, 0]  # type: ignore[no-any-return]
+
+
 def cross_entropy(x: Array, target: Array) -> tuple[Array, Array]:
     """Negative log-likelihood of ``target`` under softmax, for each row.
 

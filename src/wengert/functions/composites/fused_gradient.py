@@ -138,7 +138,7 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
         nonlocal one, quick
         if one is None:
             one = operator_of(op)
-            quick = native_call(one, node_maker(one), {})
+            quick = native_call(one, node_maker(one), {}, real=True)
         answer = NotImplemented
         if quick is not None and len(args) == count:
             answer = quick(*args)

@@ -125,7 +125,10 @@ class BatchNorm3d(_BatchNorm, dims=3):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over the batches of all processes. In a single process it is ``BatchNorm`` of (N, C, *)."""
+    """Batch normalization over the batches of all processes of a group, by default all. (N, C, *).
+
+    In evaluation, and where there is only one process, it is ``BatchNorm``. Works on the CPU, too.
+    """
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
             track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
@@ -138,6 +141,32 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
         if input.size(1) == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input: Tensor) -> Tensor:
+        group = self._group()
+        if group is None:
+            return super().forward(input)
+        from wengert.distributed.sync_batch_norm import sync_batch_norm
+
+        self._check_input_dim(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked)
+        return sync_batch_norm(input, self.weight, self.bias, self.running_mean, self.running_var, self.eps, momentum,
+            group)
+
+    def _group(self) -> Any:
+        """The processes to share statistics with; None if there is nobody, or nothing to share."""
+        if not (self.training or (self.running_mean is None and self.running_var is None)):
+            return None
+        from wengert import distributed as dist
+
+        if not dist.is_available() or not dist.is_initialized():
+            return None
+        group: Any = dist.group.WORLD if self.process_group is None else self.process_group
+        return group if group.size() > 1 else None
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...graph.modes import modes
 from ...tensor.functions import function
 from .call import each, one_by_one
 from .rules import pointwise
@@ -100,12 +101,25 @@ def linear(call: Call) -> Any:
             return call.run()
         found = function("linear")(x, w)
         base = found if "input" in call.batched else _f("unsqueeze", found, 0)
+    elif _own_layers(call):
+        return function("linear_each")(x, w, None if bias is None else call.whole("bias"))
     else:
         turned = w if call.rank("weight") == 1 else _f("transpose", w, 1, 2)
         base = _product(x, call.rank("input"), "input" in call.batched, turned, call.rank("weight"), True)
     if bias is None:
         return base
     return base + (call.aligned("bias", base.dim() - 1) if "bias" in call.batched else bias)
+
+
+def _own_layers(call: Call) -> bool:
+    """Whether every example has its weight, and nobody is told of the steps that PyTorch takes there."""
+    m, x, w, bias = modes(), call.given["input"], call.given["weight"], call.given["bias"]
+    if m.dispatch or m.watchers or "input" not in call.batched:
+        return False
+    x, w = x._wg_data, w._wg_data
+    if w.ndim != 2 or not x.ndim or x.shape[-1] != w.shape[1] or x.dtype != w.dtype:
+        return False
+    return bias is None or (bias._wg_data.shape == w.shape[:1] and bias._wg_data.dtype == w.dtype)
 
 
 # -- solvers ----------------------------------------------------------------------------------------------------------
@@ -305,6 +319,6 @@ RULES: dict[str, Rule] = {
     ),
     **{f"pad_{mode}{n}": padded for mode in ("reflect", "replicate", "circular") for n in (1, 2, 3)},
     "layer_norm_over": layer_norm, "rms_norm_over": layer_norm, "batch_norm_channels": batch_norm,
-    "group_norm_over": group_norm, "prelu": prelu, "bucketize": buckets,
+    "group_norm_over": group_norm, "linear_each": folded, "prelu": prelu, "bucketize": buckets,
     **dict.fromkeys(("masked_fill",), pointwise),
 }

@@ -14,6 +14,7 @@ from ...arrays.layouts import format_name
 from ...graph.modes import modes
 from ...ops.views import axis, dims_of, resolve_shape
 from ...tensor.functions import function
+from .batched import mapped_over, plain
 from .call import each, one_by_one
 
 if TYPE_CHECKING:
@@ -312,6 +313,27 @@ def one_hot(call: Call) -> Any:
     return call.run()
 
 
+def class_loss(call: Call) -> Any:
+    """Losses of numbers of classes: all rows of all examples at once, then the sum or mean of each example's."""
+    if not hasattr(call.given["target"], "_wg_data") or call["weight"] is not None:
+        return one_by_one(call)
+    shape = call.shape("target") if call.rank("input") > 1 else ()
+    x, labels, ignored = call.whole("input"), call.whole("target"), call["ignore_index"]
+    if call.rank("input") > 1:
+        x = function("reshape")(x, (call.size * x._wg_data.shape[1], *x._wg_data.shape[2:]))
+    rows = function("reshape")(labels, (call.size * shape[0], *shape[1:]) if shape else (call.size,))
+    found = function(call.op.name)(x, rows if mapped_over(x, rows) else rows._wg_data, None, "none", ignored)
+    if call["reduction"] == "none":
+        return function("reshape")(found, (call.size, *shape))
+    found, labels = (function("reshape")(t, (call.size, prod(shape))) for t in (found, labels))
+    kept = function("ne")(labels, ignored)
+    if not plain(kept)._wg_data.all():
+        found = function("where")(kept, found, 0.0)  # one that is not kept has no gradient, whatever comes back
+        if call["reduction"] == "mean":
+            return function("sum")(found, 1) / function("sum")(kept, 1).to(found.dtype)
+    return function(call["reduction"])(found, 1)
+
+
 def dynamic(call: Call) -> Any:
     """The size of the result depends on the numbers: examples would not fit together."""
     raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
@@ -358,5 +380,6 @@ RULES: dict[str, Rule] = {
     "max_all": _total("amax"), "min_all": _total("amin"), "renorm": one_by_one,
     **dict.fromkeys(("transform", "transform_real", "transform_to_real"), shifted("dims")),
     **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1", "huber", "bce_elements", "bce_logit_elements"), lossy),
+    **dict.fromkeys(("nll", "cross_entropy_index"), class_loss),
     **dict.fromkeys(("nonzero", "unique", "unique_consecutive"), dynamic),
 }

@@ -156,17 +156,15 @@ class _Server:
             self.failure = ExceptionWrapper(where=self.where)
 
     def __call__(self, epoch: int, task: int, index: Any) -> Any:
-        from multiprocessing.reduction import ForkingPickler
-
         result = self.failure or self._fetch(epoch, index)
         try:
-            return ForkingPickler.dumps((epoch, task, result), 5)
+            return _pickled((epoch, task, result))
         except Exception:  # it cannot be pickled, nor can the type of an exception, say a class made inside a function
             if isinstance(result, ExceptionWrapper):
                 result.exc_type = RuntimeError
             else:
                 result = ExceptionWrapper(where=self.where)
-            return ForkingPickler.dumps((epoch, task, result), 5)
+            return _pickled((epoch, task, result))
 
     def _fetch(self, epoch: int, index: Any) -> Any:
         settings = self.settings
@@ -182,6 +180,23 @@ class _Server:
             return ExceptionWrapper(where=self.where)
         except Exception:
             return ExceptionWrapper(where=self.where)
+
+
+SMALL = 1 << 16  # bytes of memory that are sent as they are: handing over an open file takes longer
+
+
+def _pickled(result: Any) -> Any:
+    """The bytes to send: large tensors move to shared memory and pass as handles, small ones by value."""
+    from io import BytesIO
+    from multiprocessing.reduction import ForkingPickler
+
+    from ...multiprocessing.reductions import reduce_small
+
+    buffer = BytesIO()
+    pickler: Any = ForkingPickler(buffer, 5)
+    pickler.dispatch_table = {**pickler.dispatch_table, wengert.Tensor: lambda t: reduce_small(t, SMALL)}
+    pickler.dump(result)
+    return buffer.getbuffer()
 
 
 def _sender(results: Any) -> Callable[[Any], None]:

@@ -1,0 +1,44 @@
+"""What ``wengert run`` does for a program that is one of several processes: tells it its rank, and others its end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+
+def prepare() -> None:
+    """Set ``RANK``, ``WORLD_SIZE`` and their like, which programs read, where ``mpiexec`` has started this process."""
+    if "RANK" in os.environ or not any(name.startswith(("PMI_", "PMIX_", "OMPI_")) for name in os.environ):
+        return
+    from ..distributed.world import launched
+
+    found = launched()
+    if found is None:
+        return
+    rank, size, local_rank, on_node = found
+    local_rank, on_node = rank if local_rank is None else local_rank, on_node or size
+    node, nodes = (rank - local_rank) // on_node, -(-size // on_node)
+    values = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": local_rank, "LOCAL_WORLD_SIZE": on_node,
+        "GROUP_RANK": node, "GROUP_WORLD_SIZE": nodes, "ROLE_RANK": rank, "ROLE_WORLD_SIZE": size,
+        "ROLE_NAME": "default", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 29500, "OMP_NUM_THREADS": 1}
+    for name, value in values.items():
+        os.environ.setdefault(name, str(value))
+
+
+def ends(code: Any) -> None:
+    """Say that the program ends with an exit code: if it is not 0, MPI does not wait for the other ranks."""
+    world = sys.modules.get(f"{__package__.partition('.')[0]}.distributed.world")
+    if world is not None:
+        world.program_ends(code)
+
+
+def fails(error: BaseException) -> None:
+    """Say that the program ends with an exception: to the launcher, and on the terminal which rank it was."""
+    ends(1)
+    if "TORCHELASTIC_ERROR_FILE" in os.environ:
+        from ..distributed.elastic.multiprocessing.errors import write_error
+
+        write_error(error)
+    elif os.environ.get("WORLD_SIZE", "1") != "1" and "RANK" in os.environ:
+        print(f"wengert: rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']} has failed", file=sys.stderr)

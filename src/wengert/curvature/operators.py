@@ -1,0 +1,157 @@
+"""The Hessian, the generalised Gauss–Newton matrix and the Fisher matrices, as operators.
+
+A product goes through the data once. For each batch the model runs once, whatever the number of vectors; then each
+vector costs one more walk (Hessian) or two (the others), and the graph is dropped before the next batch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..autograd import grad
+from .derivatives import Pushed
+from .linear import SymmetricOperator
+from .problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ..tensor import Tensor
+    from .losses import Terms
+
+KINDS = ("exact", "sampled", "empirical")
+
+
+class _Streamed(SymmetricOperator):
+    """A matrix that is a sum over batches, divided by what the loss divides by."""
+
+    def __init__(self, model: Any, loss: Any, data: Any, params: Any = None, *, reduction: str | None = None) -> None:
+        super().__init__(Problem(model, loss, data, params, reduction))
+
+    def _products(self, rows: np.ndarray) -> np.ndarray:
+        found, count = np.zeros_like(rows), 0.0
+        mean = self._problem.loss.mean
+        self._begin()
+        for terms, _ in self._problem.batches():
+            if mean:
+                count += terms.count()
+            columns = map(self._vectors.split, rows)
+            for vector, product in zip(found, self._of_batch(terms, columns, len(rows))):
+                self._vectors.add(vector, product)
+            del terms
+        if mean:
+            found /= count
+        return found
+
+    def _begin(self) -> None:
+        """Before a pass through the data."""
+
+    def _of_batch(self, terms: Terms, columns: Iterable[list[Tensor]], many: int) -> Iterator[Iterable[Any]]:
+        """The products of the sum over a batch with some vectors."""
+        raise NotImplementedError
+
+
+class Hessian(_Streamed):
+    """The second derivatives of the loss over all data, by the parameters.
+
+    >>> layer = torch.nn.Linear(2, 1, bias=False)
+    >>> data = [(torch.tensor([[1.0, 2.0]]), torch.zeros(1, 1)), (torch.tensor([[3.0, 1.0]]), torch.zeros(1, 1))]
+    >>> H = torch.curvature.Hessian(layer, torch.nn.MSELoss(reduction="sum"), data)
+    >>> H @ [1.0, 0.0]
+    array([20., 10.], dtype=float32)
+    """
+
+    def _of_batch(self, terms: Terms, columns: Iterable[list[Tensor]], many: int) -> Iterator[Iterable[Any]]:
+        params = self._vectors.params
+        value = terms.summed(terms.rows)
+        terms.release()
+        slopes = grad(value, params, create_graph=True, allow_unused=True) if value.requires_grad else []
+        del value
+        used = [i for i, s in enumerate(slopes) if s is not None and s.requires_grad]
+        row = [slopes[i] for i in used]
+        del slopes
+        for j, column in enumerate(columns):
+            if not used:
+                yield ()
+                continue
+            yield grad(row, params, [column[i] for i in used], retain_graph=j < many - 1, allow_unused=True)
+
+
+class _GaussNewton(_Streamed):
+    """``Jᵀ M J``, where ``J`` is the derivative of the output and ``M`` acts on each term alone.
+
+    ``J v`` is the derivative of ``Jᵀ u`` by ``u``, and so takes a walk of the graph of a backward.
+    """
+
+    def _middle(self, terms: Terms) -> Callable[[Tensor], Tensor]:
+        """The product with ``M``."""
+        raise NotImplementedError
+
+    def _of_batch(self, terms: Terms, columns: Iterable[list[Tensor]], many: int) -> Iterator[Iterable[Any]]:
+        middle, push = self._middle(terms), Pushed(terms.rows, self._vectors.params)
+        for j, column in enumerate(columns):
+            last = j == many - 1
+            pushed = push(column, last)
+            if pushed is None:
+                yield ()
+                continue
+            yield grad(terms.rows, push.params, middle(pushed), retain_graph=not last, allow_unused=True)
+
+
+class GGN(_GaussNewton):
+    """The generalised Gauss–Newton matrix ``c Σ Jᵀ ∇²ℓ J``: the curvature of the loss, the model taken as linear.
+
+    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh(), torch.nn.Linear(2, 2))
+    >>> data = [(torch.ones(3, 2), torch.tensor([0, 1, 1])), (torch.zeros(1, 2), torch.tensor([0]))]
+    >>> G = torch.curvature.GGN(model, torch.nn.CrossEntropyLoss(), data)
+    >>> G.shape
+    (12, 12)
+    """
+
+    def _middle(self, terms: Terms) -> Callable[[Tensor], Tensor]:
+        return terms.curvature()
+
+
+class Fisher(_GaussNewton):
+    """The Fisher matrix: ``exact``, with ``samples`` targets ``sampled`` from the model for each term, or
+    ``empirical``, from the gradients at the targets that the data have.
+
+    The sampled targets are the same in every product, and however the data are cut into batches.
+
+    >>> layer = torch.nn.Linear(1, 1, bias=False)
+    >>> data = [(torch.tensor([[1.0], [2.0]]), torch.zeros(2, 1))]
+    >>> torch.curvature.Fisher(layer, torch.nn.MSELoss(reduction="sum"), data).to_dense()
+    array([[10.]], dtype=float32)
+    """
+
+    def __init__(self, model: Any, loss: Any, data: Any, params: Any = None, *, reduction: str | None = None,
+            kind: str = "exact", samples: int = 1, seed: int = 0) -> None:
+        super().__init__(model, loss, data, params, reduction=reduction)
+        check_kind(kind, samples, self._problem)
+        self.kind, self.samples, self.seed = kind, samples, seed
+
+    def _begin(self) -> None:
+        self._random = np.random.default_rng(self.seed)
+
+    def _middle(self, terms: Terms) -> Callable[[Tensor], Tensor]:
+        if self.kind == "exact":
+            return terms.curvature(fisher=True)
+        if self.kind == "empirical":
+            gradient = terms.gradient()
+            return lambda u: gradient * (gradient * u).sum(-1, keepdim=True)
+        drawn = terms.drawn(self.samples, self._random)
+        return lambda u: (drawn * (drawn * u).sum(-1, keepdim=True)).mean(0)
+
+
+def check_kind(kind: str, samples: int, problem: Problem) -> None:
+    """Refuse what is no kind of Fisher matrix, or has no samples to draw."""
+    if kind not in KINDS:
+        raise ValueError(f"kind is {', '.join(map(repr, KINDS))}, not {kind!r}")
+    if kind == "sampled":
+        if samples < 1:
+            raise ValueError(f"samples is {samples}, and at least one is needed")
+        if not problem.loss.kind.samples:
+            raise ValueError("kind='sampled' draws targets from the model: the loss is CrossEntropyLoss, MSELoss, "
+                "BCEWithLogitsLoss or BCELoss, or their function")

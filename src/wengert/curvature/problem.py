@@ -1,0 +1,186 @@
+"""A model with its loss and data, seen as a function of some parameters: what is checked, and how batches stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..functions.creation import from_numpy
+from ..functions.random import get_rng_state, set_rng_state
+from ..graph import enable_grad, no_grad
+from ..nn.modules.module import Module
+from ..tensor import Tensor
+from .losses import Loss
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .losses import Terms
+
+PAIRS = "data is a re-iterable of pairs (x, y), such as a list or a DataLoader"
+RANDOM = ("Dropout", "RReLU", "FractionalMaxPool")  # layers that draw numbers, by the names of their classes
+
+
+class Problem:
+    """``params``: those of the model that require gradients, if none are named."""
+
+    def __init__(self, model: Any, loss: Any, data: Any, params: Any, reduction: str | None) -> None:
+        self.model, self.loss = model, Loss(loss, reduction)
+        self.params = chosen(model, params)
+        self.vectors = Vectors(self.params)
+        self.data = checked(data)
+        self.random = get_rng_state()
+
+    def batches(self) -> Iterator[tuple[Terms, Any]]:
+        """For each batch its terms, which hold the graph of the model, and its input. Every pass is the same."""
+        empty = True
+        with self._steady(), enable_grad():
+            for pair in self.data:
+                x, y = pair_of(pair)
+                empty = False
+                yield self.loss.terms(called(self.model, x), y), x
+        if empty:
+            raise ValueError(f"the data are empty: {PAIRS}")
+
+    def examples(self) -> Iterator[Terms]:
+        """The terms of each example alone."""
+        with self._steady(), enable_grad():
+            for pair in self.data:
+                x, y = pair_of(pair)
+                n = length(x)
+                for i in range(n):
+                    yield self.loss.terms(called(self.model, _part(x, i, i + 1, n)), _part(y, i, i + 1, n))
+
+    @contextmanager
+    def _steady(self) -> Iterator[None]:
+        """Dropout, shuffling and buffers: every pass sees the same, and nothing of it remains."""
+        layers = list(self.model.modules()) if isinstance(self.model, Module) else []
+        training = [layer for layer in layers if layer.training]
+        buffers = [b for layer in training for b in layer.buffers(recurse=False)]
+        former = [b.detach().clone() for b in buffers]
+        drawing = type(self.data) not in (list, tuple) or any(map(_draws, training))
+        state = get_rng_state() if drawing else None
+        if drawing:
+            set_rng_state(self.random)
+        try:
+            yield
+        finally:
+            if state is not None:
+                set_rng_state(state)
+            with no_grad():
+                for b, value in zip(buffers, former):
+                    b.copy_(value)
+
+
+def _draws(layer: Module) -> bool:
+    """Whether a layer may draw random numbers while training."""
+    kind = type(layer)
+    if not kind.__module__.startswith(__name__.partition(".")[0] + ".nn."):
+        return True
+    return any(name in kind.__name__ for name in RANDOM) or bool(getattr(layer, "dropout", 0))
+
+
+def called(model: Any, x: Any) -> Any:
+    """The model's output: a tuple or list holds several arguments, a dict holds keywords."""
+    if isinstance(x, Mapping):
+        return model(**x)
+    return model(*x) if isinstance(x, (tuple, list)) else model(x)
+
+
+def length(x: Any) -> int:
+    """The number of examples in an input: along the first dimension of its first tensor."""
+    parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, (tuple, list)) else (x,)
+    for part in parts:
+        if isinstance(part, Tensor) and part.dim():
+            return part.shape[0]
+    raise ValueError("an input has no tensor that examples could be counted in")
+
+
+def _part(x: Any, start: int, stop: int, n: int) -> Any:
+    """Examples of a batch of ``n``; where a tensor has several rows for each, all of those."""
+    if isinstance(x, Mapping):
+        return {key: _part(value, start, stop, n) for key, value in x.items()}
+    if isinstance(x, (tuple, list)):
+        return type(x)(_part(value, start, stop, n) for value in x)
+    if not isinstance(x, Tensor) or not x.dim() or x.shape[0] % n:
+        return x
+    each = x.shape[0] // n
+    return x[start * each:stop * each]
+
+
+def pair_of(pair: Any) -> tuple[Any, Any]:
+    """Input and target of a batch."""
+    if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
+        raise ValueError(f"{PAIRS}; it gave a {type(pair).__name__}")
+    return pair[0], pair[1]
+
+
+def checked(data: Any) -> Any:
+    """The data, if they can be gone through again and again."""
+    if isinstance(data, Tensor) or not hasattr(type(data), "__iter__"):
+        raise ValueError(f"{PAIRS}, not a {type(data).__name__}")
+    if isinstance(data, Iterator):
+        raise ValueError(f"{PAIRS}; a {type(data).__name__} can be gone through only once")
+    if hasattr(type(data), "__len__"):
+        if not len(data):
+            raise ValueError(f"the data are empty: {PAIRS}")
+        if isinstance(data, (list, tuple)):
+            for pair in data:
+                pair_of(pair)
+        return data
+    if next(iter(data), None) is None:
+        raise ValueError(f"the data are empty: {PAIRS}")
+    return data
+
+
+def chosen(model: Any, params: Any) -> list[Tensor]:
+    """The parameters to differentiate by."""
+    if params is None:
+        found = [p for p in model.parameters() if p.requires_grad]
+        if not found:
+            raise ValueError("no parameter of the model requires a gradient")
+        return found
+    found = [params] if isinstance(params, Tensor) else list(params)
+    if not found:
+        raise ValueError("params is empty")
+    for i, p in enumerate(found):
+        if not isinstance(p, Tensor):
+            raise ValueError(f"params are tensors, and number {i} is a {type(p).__name__}")
+        if not p.requires_grad:
+            raise ValueError(f"parameter number {i}, of shape {tuple(p.shape)}, is frozen: it requires no gradient")
+        if p.is_complex():
+            raise ValueError(f"parameter number {i} is complex")
+    if len({id(p) for p in found}) < len(found):
+        raise ValueError("a parameter stands twice in params")
+    return found
+
+
+class Vectors:
+    """Vectors of numbers for parameters: concatenated, each row by row."""
+
+    def __init__(self, params: list[Tensor]) -> None:
+        self.params = params
+        ends = np.cumsum([p.numel() for p in params]).tolist()
+        self.places = list(zip([0, *ends[:-1]], ends))
+        self.size = ends[-1]
+        self.dtype = np.result_type(*(p.detach()[:0].cpu().numpy().dtype if p.dim() else p.detach().cpu().numpy().dtype
+            for p in params))
+
+    def split(self, vector: np.ndarray) -> list[Tensor]:
+        """A vector as tensors like the parameters."""
+        return [from_numpy(vector[a:b].reshape(p.shape)).to(p) for (a, b), p in zip(self.places, self.params)]
+
+    def add(self, vector: np.ndarray, tensors: Iterable[Tensor | None], factor: float = 1.0) -> None:
+        """Add tensors, of which None is zero, to a vector."""
+        for (a, b), t in zip(self.places, tensors):
+            if t is not None:
+                numbers = t.detach().cpu().numpy().reshape(-1)
+                vector[a:b] += numbers if factor == 1 else numbers * factor
+
+    def joined(self, tensors: Iterable[Tensor | None]) -> np.ndarray:
+        vector = np.zeros(self.size, self.dtype)
+        self.add(vector, tensors)
+        return vector

@@ -1,0 +1,1 @@
+"""Averages of the parameters of all processes, from time to time."""

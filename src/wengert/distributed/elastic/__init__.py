@@ -1,0 +1,1 @@
+"""``torch.distributed.elastic``: workers of a launcher, their restarts and their errors."""

@@ -1,0 +1,216 @@
+"""The MPI world of this process: started by the first process group, ended when the program ends.
+
+MPI can be started once in a process, and its world cannot grow. A process belongs to one in two ways: ``mpiexec`` (or a
+cluster's launcher) has started it, or it knows its rank and a store, and ``wireup`` has MPI find the others there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from datetime import timedelta
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from .errors import DistBackendError
+from .stores import at_exit
+from .wireup import VARIABLES, Manager
+
+if TYPE_CHECKING:
+    from .stores import Store
+
+# Where launchers of MPI say which rank a process has: rank, size, rank and size on its node.
+LAUNCHERS = (
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
+)
+_GRACE = timedelta(seconds=5)  # which ranks that are done give the others, before they end on their own
+_SAID = 0.3  # seconds in which mpiexec passes on what was printed, before it hears that the job is to end
+MISSING = ("process groups need MPI, and mpi4py is not installed: pip install 'wengert[mpi]' installs it, and an MPI "
+    "(MPICH) with it")
+
+
+def available() -> bool:
+    """Whether mpi4py is installed."""
+    return find_spec("mpi4py") is not None
+
+
+def launched() -> tuple[int, int, int | None, int | None] | None:
+    """Rank and size, and those on this node, as a launcher of MPI has said; None if none has started this process."""
+    if _world is not None and _world.pid == os.getpid():
+        return None if _world.manager is not None else (_world.rank, _world.size, None, None)
+    for names in LAUNCHERS:
+        rank, size, local, on_node = (os.environ.get(name) for name in names)
+        if rank is not None and size is not None:
+            here = on_node is not None and on_node.isdigit()
+            return int(rank), int(size), int(local) if local else None, int(on_node or 0) if here else None
+    return None
+
+
+class World:
+    """MPI in this process."""
+
+    def __init__(self, MPI: Any, library: Any, manager: Manager | None):
+        self.MPI, self.library, self.manager = MPI, library, manager
+        self.comm = MPI.COMM_WORLD
+        self.rank, self.size, self.pid = self.comm.Get_rank(), self.comm.Get_size(), os.getpid()
+        self.stuck = False  # an operation is pending that will never end
+        self.exit_code = 0  # with which the program is about to end
+        self.peers: list[tuple[str, int]] = self.comm.allgather((socket.gethostname(), self.pid))
+        self.host = self.peers[self.rank][0]
+        forget_shared_memory()
+        at_exit(self.leave)
+
+    def ended(self, rank: int) -> bool:
+        """Whether the process of a rank on this node has ended."""
+        host, pid = self.peers[rank]
+        return host == self.host and not _runs(pid)
+
+    def leave(self) -> None:
+        """End MPI, in step with the other ranks unless the program has failed."""
+        if os.getpid() != self.pid or self.MPI.Is_finalized():
+            return
+        failed = self.stuck or self.exit_code != 0 or getattr(sys, "last_value", None) is not None or _raising()
+        sys.stdout.flush()
+        if self.manager is None:
+            if failed:
+                sys.stderr.flush()
+                time.sleep(_SAID)
+                self.MPI.COMM_WORLD.Abort(self.exit_code or 1)
+            self.library.MPI_Finalize()
+            return
+        if not failed and self._all_leave(self.manager):
+            self.library.MPI_Finalize()
+        self.manager.close()
+
+    def _all_leave(self, manager: Manager) -> bool:
+        try:
+            manager.barrier(_GRACE)
+        except Exception:
+            return False
+        manager.leaving = True
+        if self.rank == 0:  # which may serve the store: the others have read that all are there before it is gone
+            with suppress(Exception):
+                manager.store.wait([f"left/{rank}" for rank in range(1, self.size)], _GRACE)
+        else:
+            with suppress(Exception):
+                manager.store.set(f"left/{self.rank}", "1")
+        return True
+
+
+def forget_shared_memory() -> None:
+    """Take the names of MPI's shared memory away, so that nothing of it is left when processes are killed. Every rank
+    has mapped it when this is called.
+    """
+    with suppress(OSError), open("/proc/self/maps", encoding="utf-8") as file:
+        for path in {line.split(maxsplit=5)[5].strip() for line in file if "/dev/shm/mpich_shm_" in line}:
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def _raising() -> bool:
+    error = sys.exc_info()[1]
+    return error is not None and not (isinstance(error, SystemExit) and error.code in (None, 0))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        if os.path.exists("/proc/self/stat"):
+            return False
+    except OSError:
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+_world: World | None = None
+_lock = threading.Lock()
+
+
+def current() -> World | None:
+    """The world, if MPI has been started."""
+    return _world
+
+
+def program_ends(code: Any) -> None:
+    """Say with which exit code the program ends: with another than 0, the other ranks are not waited for."""
+    if _world is not None and code not in (None, 0):
+        _world.exit_code = code if isinstance(code, int) else 1
+
+
+def start(rank: int, size: int, store: Store | None, timeout: timedelta) -> World:
+    """The world of ``size`` processes of which this is number ``rank``; started if it has not been."""
+    global _world
+    with _lock:
+        if _world is not None and _world.pid != os.getpid():
+            raise RuntimeError("this process was forked from one in which MPI had been started, and cannot use it; "
+                "start processes before init_process_group, or with the start method 'spawn'")
+        if _world is None:
+            _world = _start(rank, size, store, timeout)
+        if _world.size != size:
+            raise RuntimeError(f"MPI has been started in this process for {_world.size} ranks and cannot be started "
+                f"again for {size}: use new_group for a part of them, or another process")
+        return _world
+
+
+def _start(rank: int, size: int, store: Store | None, timeout: timedelta) -> World:
+    if not available():
+        raise RuntimeError(MISSING)
+    import mpi4py
+
+    os.environ.setdefault("UCX_LOG_LEVEL", "fatal")  # that a peer is gone is said once, by us
+    os.environ.setdefault("UCX_WARN_UNUSED_ENV_VARS", "n")
+    mpi4py.rc.initialize = mpi4py.rc.finalize = False
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise RuntimeError(f"mpi4py finds no MPI library ({error}): pip install 'wengert[mpi]' installs one") from error
+    library = ctypes.CDLL(MPI.__file__)  # its calls let other threads run, mpi4py's start does not
+    if MPI.Is_initialized():
+        return World(MPI, library, None)
+    manager = None
+    if launched() is None and size > 1:
+        manager = _manage(MPI, rank, size, store, timeout)
+    try:
+        _initialise(MPI, library, manager)
+    finally:
+        for name in VARIABLES:
+            os.environ.pop(name, None)
+    return World(MPI, library, manager)
+
+
+def _manage(MPI: Any, rank: int, size: int, store: Store | None, timeout: timedelta) -> Manager:
+    if not MPI.Get_library_version().startswith(("MPICH", "Intel")):
+        raise RuntimeError(f"this MPI ({MPI.Get_library_version().split(',')[0]}) joins no processes that were not "
+            "started together: start the program with `wengert torchrun`, or `mpiexec -n N wengert run`")
+    if store is None:
+        raise RuntimeError("processes find each other through a store, and there is none")
+    manager = Manager(rank, size, store, timeout)
+    manager.barrier()  # MPI itself would end the program if a rank did not come
+    return manager
+
+
+def _initialise(MPI: Any, library: Any, manager: Manager | None) -> None:
+    if manager is not None:
+        os.environ.update(manager.environment())
+    provided = ctypes.c_int()
+    code = library.MPI_Init_thread(None, None, int(MPI.THREAD_MULTIPLE), ctypes.byref(provided))
+    if code != 0:
+        reason = manager.failed if manager is not None else None
+        raise DistBackendError(f"MPI_Init_thread failed with code {code}") from reason
+    if provided.value < MPI.THREAD_MULTIPLE:
+        raise DistBackendError("this MPI lets one thread at a time use it; process groups need MPI_THREAD_MULTIPLE")

@@ -1,0 +1,192 @@
+"""What is refused, what is left as it was, and how data stream."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import wengert as torch
+from wengert import curvature
+
+nn = torch.nn
+MAKERS = [curvature.Hessian, curvature.GGN, curvature.Fisher, curvature.KFAC]
+x, y = torch.arange(12.0).reshape(4, 3).double() / 6, torch.arange(8.0).reshape(4, 2).double() / 8
+
+
+def pairs():
+    yield x, y
+
+
+class Passes:
+    """Counts how often it is gone through."""
+
+    def __init__(self, *batches):
+        self.batches, self.passes = batches, 0
+
+    def __iter__(self):
+        self.passes += 1
+        return iter(self.batches)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("data", [pairs(), iter([(x, y)]), zip([x], [y]), [], Passes(), x, None, (x, y), [(x, y, y)]],
+    ids=str)
+def test_data_are_pairs_again_and_again(make, data):
+    with pytest.raises(ValueError, match="data"):
+        make(nn.Linear(3, 2), nn.MSELoss(), data)
+
+
+def test_data_that_end_are_noticed():
+    class Once(Passes):
+        def __iter__(self):
+            self.passes += 1
+            return iter(self.batches if self.passes < 3 else ())
+
+    H = curvature.Hessian(nn.Linear(3, 2), nn.MSELoss(), Once((x, y)))
+    assert (H @ np.ones(8)).any()
+    with pytest.raises(ValueError, match="empty"):
+        H @ np.ones(8)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_frozen_parameters(make):
+    model = nn.Linear(3, 2)
+    model.bias.requires_grad_(False)
+    with pytest.raises(ValueError, match="number 1, of shape \\(2,\\), is frozen"):
+        make(model, nn.MSELoss(), [(x, y)], list(model.parameters()))
+    assert make(model, nn.MSELoss(), [(x, y)]).shape == (6, 6)
+    model.weight.requires_grad_(False)
+    with pytest.raises(ValueError, match="no parameter"):
+        make(model, nn.MSELoss(), [(x, y)])
+    with pytest.raises(ValueError, match="empty"):
+        make(model, nn.MSELoss(), [(x, y)], [])
+
+
+def test_other_refusals():
+    model = nn.Linear(3, 2)
+    refused = [
+        (dict(loss=nn.MSELoss(reduction="none")), "reduction"), (dict(loss=3), "a loss is"),
+        (dict(loss=nn.MSELoss(), reduction="sum"), "was given"),
+        (dict(loss=lambda o, y: o.sum(), reduction="all"), "all"),
+        (dict(params=[model.weight, model.weight]), "twice"), (dict(params=[np.ones(2)]), "ndarray"),
+    ]
+    for named, words in refused:
+        with pytest.raises(ValueError, match=words):
+            curvature.Hessian(model, **{"loss": nn.MSELoss(), "data": [(x, y)], **named})
+    with pytest.raises(ValueError, match="shape"):
+        curvature.GGN(model, nn.MSELoss(), [(x, y[:, :1])]) @ np.ones(8)
+    for named, words in ((dict(kind="true"), "kind"), (dict(kind="sampled", samples=0), "samples")):
+        for make in curvature.Fisher, curvature.KFAC:
+            with pytest.raises(ValueError, match=words):
+                make(model, nn.MSELoss(), [(x, y)], **named)
+    with pytest.raises(ValueError, match="sampled"):
+        curvature.Fisher(model, lambda o, y: o.sum(), [(x, y)], kind="sampled")
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_gradients_modes_and_numbers_are_left_alone(make):
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5), nn.Linear(3, 2))
+    model[0].weight.grad = torch.ones(3, 3)
+    torch.manual_seed(3)
+    state = torch.get_rng_state()
+    with torch.no_grad():
+        A = make(model, nn.MSELoss(), [(x, y), (x[:2], y[:2])])
+        first = A @ np.ones(20)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert model[0].weight.grad.eq(1).all() and model[2].weight.grad is None
+    torch.rand(3)
+    assert (A @ np.ones(20) == first).all(), "dropout draws the same in every product"
+
+
+def test_buffers_are_as_before():
+    model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Linear(3, 2))
+    before = {name: b.clone() for name, b in model.named_buffers()}
+    H = curvature.Hessian(model, nn.MSELoss(), [(x, y)])
+    assert (H @ np.ones(H.shape[0])).any()
+    assert all(torch.equal(b, before[name]) for name, b in model.named_buffers())
+
+
+def test_a_shuffling_loader_comes_in_the_same_order():
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=1, shuffle=True)
+    A = curvature.Fisher(nn.Linear(3, 2), nn.MSELoss(), data, kind="sampled")
+    assert (A @ np.ones(8) == A @ np.ones(8)).all()
+
+
+def test_a_product_goes_through_the_data_once():
+    data = Passes((x, y), (x[:1], y[:1]))
+    G = curvature.GGN(nn.Linear(3, 2), nn.MSELoss(), data)
+    before = data.passes
+    G @ np.ones((8, 5))
+    assert data.passes == before + 1
+
+
+def test_batches_are_gone_before_the_next_comes():
+    class Recording(nn.Linear):
+        alive = []
+
+        def forward(self, x):
+            self.alive.append(torch.cpu.memory_allocated())
+            return super().forward(x).tanh()
+
+    model = Recording(1000, 1)
+    big = [(torch.ones(500, 1000), torch.ones(500, 1))] * 4
+    curvature.Hessian(model, nn.MSELoss(), big) @ np.ones(1001)
+    assert max(model.alive[1:]) - model.alive[0] < 100_000, "a batch takes 4 MB"
+
+
+def test_inputs_may_be_arguments_and_keywords():
+    class Sum(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 2)
+
+        def forward(self, a, b):
+            return self.layer(a + b).tanh()
+
+    model, full = Sum(), curvature.Hessian
+    expected = full(nn.Sequential(model.layer, nn.Tanh()), nn.MSELoss(), [(x + x, y)]).to_dense()
+    for given in (x, x), [x, x], {"a": x, "b": x}:
+        np.testing.assert_allclose(full(model, nn.MSELoss(), [(given, y)]).to_dense(), expected, rtol=0, atol=1e-14)
+
+
+def test_the_type_is_that_of_the_parameters():
+    model = nn.Linear(3, 2).float()
+    for make in MAKERS:
+        A = make(model, nn.MSELoss(), [(x.float(), y.float())])
+        assert A.dtype == (A @ np.ones(8)).dtype == A.to_dense().dtype == np.float32
+    mixed = nn.ModuleList([nn.Linear(3, 3).float(), nn.Linear(3, 2)])
+    H = curvature.Hessian(lambda x: mixed[1](mixed[0](x.float()).double()), nn.MSELoss(), [(x, y)], mixed.parameters())
+    assert H.dtype == np.float64 and (H @ np.ones(20)).any()
+
+
+def test_it_is_an_operator_of_scipy():
+    from scipy.sparse.linalg import LinearOperator, cg, eigsh, lobpcg
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    G = curvature.GGN(model, nn.MSELoss(), [(x, y)])
+    assert isinstance(G, LinearOperator) and isinstance(G + G, LinearOperator)
+    dense = G.to_dense()
+    largest = np.linalg.eigvalsh(dense)[::-1]
+    np.testing.assert_allclose(eigsh(G, 2)[0], largest[1::-1], rtol=1e-10)
+    start = np.random.default_rng(0).standard_normal((26, 2))
+    np.testing.assert_allclose(np.sort(lobpcg(G, start, tol=1e-9, maxiter=200)[0]), np.sort(largest[:2]), rtol=1e-6)
+    b = dense @ np.ones(26)
+    np.testing.assert_allclose(dense @ cg(G, b, rtol=1e-12)[0], b, atol=1e-10)
+
+
+def test_no_scipy():
+    code = ("import sys; sys.modules['scipy'] = None; import wengert as torch\n"
+        "assert torch.curvature.NewtonCG and torch.curvature.NaturalGradient\n"
+        "try: torch.curvature.Hessian\n"
+        "except ImportError as error: assert \"pip install 'wengert[curvature]'\" in str(error); print('said')")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "said\n"
+
+
+def test_names():
+    assert set(curvature.__all__) <= set(dir(curvature))
+    assert all(getattr(curvature, name) for name in curvature.__all__)
+    with pytest.raises(AttributeError, match="'Hesse'"):
+        curvature.Hesse
