@@ -54,7 +54,7 @@ def test_processes_train_one_model(method):
     assert model.share_memory() is model and all(p is q for p, q in zip(parameters, model.parameters()))
     assert all(torch.equal(t, before[name]) and t.is_shared() for name, t in model.state_dict().items())
     counter, bad = torch.zeros(2, dtype=torch.int64).share_memory_(), loss_of(model)
-    mp.spawn(train, (model, counter), nprocs=2, start_method=method)
+    mp.start_processes(train, (model, counter), nprocs=2, start_method=method)
     assert counter.tolist() == [1, 1] and loss_of(model) < 0.5 * bad
     changed = {name for name, p in model.named_parameters() if not torch.equal(p, before[name])}
     assert changed >= before.keys() & dict(model.named_parameters()).keys() - {"first.bias"}  # the norm subtracts it
