@@ -7,7 +7,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -72,6 +72,9 @@ class Future(Generic[T]):
             self._value, self._error, self._completed = value, error, True
             callbacks, self._callbacks = self._callbacks, []
             self._done.notify_all()
+        self._call_all(callbacks)
+
+    def _call_all(self, callbacks: Sequence[Callable[[Future[T]], None]]) -> None:
         for callback in callbacks:
             self._call(callback)
 

@@ -70,8 +70,7 @@ def _infer_schema(*args: Any, **kwargs: Any) -> Any:
 
 # Names in absent areas that have a value all the same; libraries read them when they are imported.
 _ANSWERS = {
-    **dict.fromkeys(("torch.distributed.autograd.is_available", "torch.utils._triton.has_triton",
-        "torch.utils._triton.has_triton_package"), lambda: False),
+    **dict.fromkeys(("torch.utils._triton.has_triton", "torch.utils._triton.has_triton_package"), lambda: False),
     **dict.fromkeys(("torch._decomp.register_decomposition", "torch._inductor.decomposition.register_decomposition",
         "torch._inductor.lowering.register_lowering"), lambda *args, **kwargs: lambda function: function),
     "torch._library.infer_schema.infer_schema": _infer_schema,

@@ -1,0 +1,48 @@
+"""Calls between real processes, and backward through them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import PROGRAMS, execute
+
+
+def everyone_done(ended, count):
+    assert ended.code == 0, ended
+    assert all(f"rank {r} of {count} is done" in ended.out for r in range(count)), ended
+
+
+def test_calls(torchrun, mpiexec):
+    everyone_done(torchrun("rpc_calls.py", 3), 3)
+    everyone_done(mpiexec("rpc_calls.py", 2), 2)
+
+
+def test_backward(torchrun, mpiexec):
+    everyone_done(torchrun("rpc_autograd.py", 3, env={"UNUSED": "1"}), 3)
+    everyone_done(mpiexec("rpc_autograd.py", 4, env={"UNUSED": "1"}), 4)
+
+
+@pytest.mark.parity
+def test_pytorch_has_the_same_gradients(torch):
+    if torch.__name__ == "wengert":
+        pytest.skip("the test above")
+    everyone_done(execute([Path(sys.executable).with_name("torchrun"), "--standalone", "--nproc-per-node=3",
+        PROGRAMS / "rpc_autograd.py"]), 3)
+
+
+@pytest.mark.parametrize("how", ["raise", "kill"])
+def test_a_worker_that_ends(torchrun, mpiexec, how):
+    """Whoever waits for it is told, and the job ends."""
+    ended = mpiexec("rpc_ending.py", 2, how)
+    assert ended.code != 0 and ended.seconds < 20, ended
+    ended = torchrun("rpc_ending.py", 2, how)
+    assert ended.code != 0 and ended.seconds < 20, ended
+    assert "the process of WorkerInfo(id=1, name=worker1) has ended" in ended.out, ended
+
+
+def test_processes_that_a_program_starts(alone):
+    ended = alone("rpc_spawned.py")
+    assert ended.code == 0 and ended.out.count("the answer is 6") == 2, ended
