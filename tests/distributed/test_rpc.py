@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -36,11 +39,20 @@ def test_pytorch_has_the_same_gradients(torch):
 @pytest.mark.parametrize("how", ["raise", "kill"])
 def test_a_worker_that_ends(torchrun, mpiexec, how):
     """Whoever waits for it is told, and the job ends."""
-    ended = mpiexec("rpc_ending.py", 2, how)
-    assert ended.code != 0 and ended.seconds < 20, ended
-    ended = torchrun("rpc_ending.py", 2, how)
-    assert ended.code != 0 and ended.seconds < 20, ended
-    assert "the process of WorkerInfo(id=1, name=worker1) has ended" in ended.out, ended
+    for run in (mpiexec, torchrun):
+        ended = run("rpc_ending.py", 2, how)
+        assert ended.code != 0 and ended.seconds < 20, ended
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    env = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+    command = [sys.executable, "-m", "wengert", "run", PROGRAMS / "rpc_ending.py", how]
+    both = [subprocess.Popen(command, env={**env, "RANK": str(rank)}, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE) for rank in range(2)]
+    out = both[0].communicate(timeout=60)[0]
+    both[1].communicate(timeout=60)
+    assert all(process.returncode for process in both)
+    assert "the process of WorkerInfo(id=1, name=worker1) has ended" in out
 
 
 def test_processes_that_a_program_starts(alone):

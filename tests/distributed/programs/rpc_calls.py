@@ -1,8 +1,10 @@
 """Remote calls between all ranks: results, errors, timeouts, references. Asserts what PyTorch does."""
 
 import os
+import pickle
 import threading
 import time
+from functools import partial
 
 import torch
 from torch.distributed import rpc
@@ -102,7 +104,8 @@ def calls(other):
     assert rpc.get_worker_info(other).name == other and str(me) == f"WorkerInfo(id={me.id}, name={me.name})"
     t = torch.arange(3.0)
     assert rpc.rpc_sync(other, torch.add, args=(t, 1)).tolist() == [1, 2, 3]
-    assert rpc.rpc_sync(rpc.get_worker_info(other).id, torch.add, args=(t,), kwargs={"other": 2, "alpha": 2}).sum() == 15
+    id = rpc.get_worker_info(other).id
+    assert rpc.rpc_sync(id, torch.add, args=(t,), kwargs={"other": 2, "alpha": 2}).sum() == 15
     assert rpc.rpc_async(rpc.get_worker_info(other), torch.mul, args=(t, 2)).wait().tolist() == [0, 2, 4]
     assert rpc.rpc_sync(me.name, torch.neg, args=(t,)).tolist() == [0, -1, -2]
     large = torch.arange(200_000.0)
@@ -127,10 +130,12 @@ def errors(other):
     assert "in bad" in str(error)
     refused(ValueError, "bad value", lambda: rpc.rpc_async(other, bad).wait())
     refused(RuntimeError, "Failed to create original exception type", lambda: rpc.rpc_sync(other, odd))
-    refused(RuntimeError, "RPC ran for more than set timeout (200 ms)", lambda: rpc.rpc_sync(other, slow, (1,), timeout=0.2))
+    refused(RuntimeError, "RPC ran for more than set timeout (200 ms)",
+        lambda: rpc.rpc_sync(other, slow, (1,), timeout=0.2))
     assert rpc.rpc_sync(other, slow, (0.3,), timeout=0) == 0.3
     refused(RuntimeError, "could not find destination", lambda: rpc.rpc_sync("nobody", bad))
-    refused(RuntimeError, "Functions decorated with @rpc.async_function must return", lambda: rpc.rpc_sync(other, no_future))
+    refused(RuntimeError, "Functions decorated with @rpc.async_function must return",
+        lambda: rpc.rpc_sync(other, no_future))
     refused(ValueError, "bad value", lambda: rpc.remote(other, bad).to_here())
     refused(Exception, "pickle", lambda: rpc.rpc_sync(other, lambda: 1))
 
@@ -141,7 +146,7 @@ def references(other, third):
     assert (rref.is_owner(), rref.owner_name(), rref.to_here().tolist()) == (False, other, [2, 2])
     assert "UserRRef(RRefId = GloballyUniqueId(created_on=" in repr(rref)
     refused(RuntimeError, "can't call localValue() on user", rref.local_value)
-    refused(RuntimeError, "rref can only be pickled when using RPC", lambda: __import__("pickle").dumps(rref))
+    refused(RuntimeError, "rref can only be pickled when using RPC", partial(pickle.dumps, rref))
     mine = rpc.RRef(torch.ones(2))
     assert mine.is_owner() and mine.local_value() is mine.to_here() and "OwnerRRef" in repr(mine)
     assert rpc.rpc_sync(other, read, (mine,)).tolist() == [2, 2]

@@ -1,7 +1,7 @@
 """``torch.distributed.autograd``: one backward through the graphs of several processes.
 
-Tensors that go through ``rpc`` calls inside of a ``context`` keep their history. ``backward`` follows it to the processes
-that they came from, and leaves the gradients in the context; ``DistributedOptimizer`` takes them from there.
+Tensors that go through ``rpc`` calls inside of a ``context`` keep their history. ``backward`` follows it to the
+processes that they came from, and leaves the gradients in the context; ``DistributedOptimizer`` takes them from there.
 """
 
 from __future__ import annotations

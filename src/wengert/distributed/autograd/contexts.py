@@ -37,6 +37,10 @@ class RecvRpcBackward(Node):
 
     __slots__ = ("context_id", "message", "source")
 
+    context_id: int
+    message: int
+    source: int
+
     def name(self) -> str:
         return "torch::distributed::autograd::RecvRpcBackward"
 

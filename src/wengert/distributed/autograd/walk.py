@@ -1,14 +1,15 @@
 """The backward across processes.
 
 First it is found out which messages the gradients will go back over: every worker looks at its part of the graph, and
-asks those whose messages it leads to to do the same. Then each walks its part, newest nodes first. A node is run when the
-gradients of all messages that left after it was made have come back; later nodes only can have contributed to it. What
-arrives at a tensor from another process is sent back there.
+asks those whose messages it leads to to do the same. Then each walks its part, newest nodes first. A node is run when
+the gradients of all messages that left after it was made have come back; only later nodes can have contributed to it.
+What arrives at a tensor from another process is sent back there.
 """
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -252,5 +253,5 @@ def _first_error(futures: Sequence[Future[Any]], workers: Sequence[int]) -> Futu
             over._complete(None, error)
 
     for future, worker in zip(futures, workers, strict=True):
-        future.add_done_callback(lambda done, worker=worker: one(done, worker))
+        future.add_done_callback(partial(one, worker=worker))
     return over

@@ -1,7 +1,7 @@
 """The agent: sends calls to other processes and answers theirs, by messages of MPI.
 
-One thread asks MPI for messages. What takes no time it does itself; functions run in the threads of a pool. A message is
-one MPI message of bytes; tensors above ``_INLINE`` bytes follow it, each as a message of its own.
+One thread asks MPI for messages. What takes no time it does itself; functions run in the threads of a pool. A message
+is one MPI message of bytes; tensors above ``_INLINE`` bytes follow it, each as a message of its own.
 """
 
 from __future__ import annotations
@@ -242,13 +242,14 @@ class Agent:
 
     def _receive(self, message: Any, source: int, size: int) -> None:
         byte = self.world.MPI.BYTE
-        buffer = np.empty(size, np.uint8)
+        buffer: Any = np.empty(size, np.uint8)
         message.Recv([buffer, byte])
         head_size, data_size = struct.unpack_from("<QQ", buffer)
-        number, name, meta, note, kinds = pickle.loads(buffer[16 : 16 + head_size])
-        data = buffer[16 + head_size : 16 + head_size + data_size]
+        number, name, meta, note, kinds = pickle.loads(memoryview(buffer)[16 : 16 + head_size])
+        data = memoryview(buffer)[16 + head_size : 16 + head_size + data_size]
         place = 16 + head_size + data_size
-        elements, requests = [], []
+        elements: list[Any] = []
+        requests: list[Any] = []
         for kind in kinds:
             length = _nbytes(kind)
             if length <= _INLINE:

@@ -40,8 +40,8 @@ def init_rpc(name: str, backend: Any = None, rank: int = -1, world_size: int | N
     if agents.is_set():
         raise RuntimeError("RPC is already initialized")
     if not _NAME.fullmatch(name):
-        raise RuntimeError("Worker name must match ^[A-Za-z0-9-_:]*$, and must be non-empty and shorter than 128 chars, "
-            f"but got {name}")
+        raise RuntimeError("Worker name must match ^[A-Za-z0-9-_:]*$, and must be non-empty and shorter than 128 "
+            f"chars, but got {name}")
     options = rpc_backend_options or TensorPipeRpcBackendOptions()
     from ..autograd import contexts
 
@@ -122,8 +122,8 @@ def run(function: Any, args: Any, kwargs: Any) -> Any:
     asynchronous = getattr(function, "_wrapped_async_rpc_function", None) is not None
     result = function(*args, **kwargs)
     if asynchronous and not isinstance(result, Future):
-        raise RuntimeError("Functions decorated with @rpc.async_function must return a torch.futures.Future object, but "
-            f"got {type(result)}")
+        raise RuntimeError("Functions decorated with @rpc.async_function must return a torch.futures.Future object, "
+            f"but got {type(result)}")
     return result if asynchronous or not isinstance(result, Future) else _Plain(result)
 
 
@@ -146,7 +146,8 @@ def _invoke(to: Any, func: Callable[..., Any], args: Any, kwargs: Any, timeout: 
     if not callable(func):
         raise TypeError("function should be callable.")
     agent = agents.current()
-    return agent.call(agent.find(to).id, "run", None, (func, tuple(args or ()), dict(kwargs or {})), timeout, copy, True)
+    call = func, tuple(args or ()), dict(kwargs or {})
+    return agent.call(agent.find(to).id, "run", None, call, timeout, copy, True)
 
 
 def rpc_sync(to: Any, func: Callable[..., Any], args: Any = None, kwargs: Any = None,

@@ -102,8 +102,9 @@ class RRef:
     def local_value(self) -> Any:
         """The value, in the process that owns it."""
         if self._owned is None:
-            raise RuntimeError(f"For UserRRef(rref_id={_shown(self._number)}, fork_id={_shown(self._fork or (-1, -1))}), "
-                f"can't call localValue() on user {self._agent.me}. Call it on owner {self._owner}")
+            names = f"rref_id={_shown(self._number)}, fork_id={_shown(self._fork or (-1, -1))}"
+            raise RuntimeError(f"For UserRRef({names}), can't call localValue() on user {self._agent.me}. Call it on "
+                f"owner {self._owner}")
         return self._value(self._owned.value)
 
     def to_here(self, timeout: float = UNSET_RPC_TIMEOUT) -> Any:
@@ -147,7 +148,7 @@ class RRef:
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
         """Run a backward from the value, a scalar; with the number of a context, one across processes."""
         if self._owned is None:
-            call = (_backward, (self, dist_autograd_ctx_id, retain_graph), {})
+            call: Any = (_backward, (self, dist_autograd_ctx_id, retain_graph), {})
             self._agent.call(self._owner.id, "run", None, call).wait()
         else:
             _backward(self, dist_autograd_ctx_id, retain_graph)
@@ -199,7 +200,7 @@ class RRefProxy:
 
     def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         rref, agent = self._rref, self._rref._agent
-        call = (invoke_method, (rref, name, args, kwargs), {})
+        call: Any = (invoke_method, (rref, name, args, kwargs), {})
         if self._how == "remote":
             return remote_value(agent, rref._owner, call, self._timeout, _run)
         future = agent.call(rref._owner.id, "run", None, call, self._timeout, self._how == "async", True)

@@ -1,4 +1,4 @@
-"""What a message holds: a value pickled, and the tensors in it as arrays beside the pickle, which MPI sends as they are.
+"""What a message holds: a value pickled, and the tensors in it as arrays beside the pickle, for MPI to send.
 
 Other processes must be trusted, as with every pickle.
 """
@@ -53,9 +53,9 @@ class _Pickler(pickle.Pickler):
         if kind in REDUCERS:
             return REDUCERS[kind](thing)
         if isinstance(thing, type) and thing.__module__.startswith("torch"):
-            place = _HERE + thing.__module__.removeprefix("torch"), thing.__qualname__
+            place: Any = _HERE + thing.__module__.removeprefix("torch"), thing.__qualname__
             return (_ours, place) if _ours(*place) is thing else NotImplemented
-        if kind is FunctionType and getattr(Tensor, thing.__name__, None) is thing:
+        if isinstance(thing, FunctionType) and getattr(Tensor, thing.__name__, None) is thing:
             return getattr, (Tensor, thing.__name__)
         return NotImplemented
 
