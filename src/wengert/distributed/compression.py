@@ -33,7 +33,7 @@ _LLOYD = 3  # steps that move the threshold
 __all__ = ["Int8State", "OneBitState", "TopKState", "int8_hook", "onebit_hook", "topk_hook"]
 
 
-class CompressionState:
+class CompressionState(ABC):
     """What a hook remembers: the errors of each bucket, and how many bytes were sent.
 
     ``process_group``: default all. ``error_feedback``: add what was lost to the next gradients. ``start_iter``:
@@ -63,6 +63,21 @@ class CompressionState:
         """Remember what a compression has lost."""
         if self.error_feedback:
             self.errors[key] = error
+
+    def compress(self, key: Any, values: np.ndarray) -> np.ndarray:
+        """``values``, and what was lost before under this key, as bytes; what is lost now is kept for the next time."""
+        values = self.corrected(key, values)
+        data = self.packed(values)
+        self.lost(key, values - self.unpacked(data, values.size))
+        return data
+
+    @abstractmethod
+    def packed(self, values: np.ndarray) -> np.ndarray:
+        """Values, an array of one dimension, as bytes."""
+
+    @abstractmethod
+    def unpacked(self, data: np.ndarray, size: int) -> np.ndarray:
+        """The ``size`` values that are left of those that ``packed`` has made bytes of."""
 
     def begin(self, bucket: GradBucket) -> bool:
         """Count a bucket; whether it is to be compressed."""
@@ -96,8 +111,19 @@ class TopKState(CompressionState):
         """How many of ``size`` gradients are sent."""
         return max(1, min(size, round(size * self.ratio)))
 
+    def packed(self, values: np.ndarray) -> np.ndarray:
+        count = self.count(values.size)
+        places = np.argpartition(np.abs(values), values.size - count)[values.size - count:].astype(np.int32)
+        return np.concatenate([places.view(np.uint8), values[places].astype(np.float32).view(np.uint8)])
 
-class BlockState(CompressionState, ABC):
+    def unpacked(self, data: np.ndarray, size: int) -> np.ndarray:
+        values = np.zeros(size, np.float32)
+        places, found = data.reshape(2, -1)
+        values[places.view(np.int32)] = found.view(np.float32)
+        return values
+
+
+class BlockState(CompressionState):
     """Gradients by blocks of ``block``, each with ``scales`` numbers in float32 of its own."""
 
     scales = 1
@@ -110,16 +136,13 @@ class BlockState(CompressionState, ABC):
         self.block = block
 
     def packed(self, values: np.ndarray) -> np.ndarray:
-        """Values of whole blocks as bytes: scales, then codes."""
-        blocks = values.reshape(-1, self.block)
-        scales, codes = self.encode(blocks)
+        scales, codes = self.encode(np.pad(values, (0, -values.size % self.block)).reshape(-1, self.block))
         return np.concatenate([scales.astype(np.float32).reshape(-1).view(np.uint8), codes.reshape(-1).view(np.uint8)])
 
     def unpacked(self, data: np.ndarray, size: int) -> np.ndarray:
-        """The ``size`` values that ``packed`` has made bytes of."""
-        count = size // self.block
+        count = -(-size // self.block)
         begin = 4 * self.scales * count
-        return self.decode(data[:begin].view(np.float32), data[begin:], count).reshape(-1)
+        return self.decode(data[:begin].view(np.float32), data[begin:], count).reshape(-1)[:size]
 
     @abstractmethod
     def encode(self, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,24 +227,14 @@ def topk_hook(state: Any, bucket: GradBucket) -> Future[Tensor]:
     state = _state(TopKState, state, bucket)
     if not state.begin(bucket):
         return _plain(state, bucket)
-    buffer, key, group = bucket.buffer(), bucket.index(), state.group
-    values = state.corrected(key, buffer.numpy())
-    count = state.count(values.size)
-    places = np.argpartition(np.abs(values), values.size - count)[values.size - count:].astype(np.int32)
-    mine = np.concatenate([places.view(np.uint8), values[places].view(np.uint8)])
-    error = values.copy()
-    error[places] = 0
-    state.lost(key, error)
+    buffer, group = bucket.buffer(), state.group
+    mine = state.compress(bucket.index(), buffer.numpy())
     state.bytes_sent += mine.nbytes * (group.size() - 1)
     every = wengert.empty(group.size(), mine.size, dtype=wengert.uint8)
     work = dist.all_gather_into_tensor(every, wengert.from_numpy(mine), group=group, async_op=True)
 
     def mean(_: Any) -> Tensor:
-        total = np.zeros_like(values)
-        for row in every.numpy():
-            theirs = row[4 * count:].view(values.dtype)
-            np.add.at(total, row[:4 * count].view(np.int32), theirs)
-        return _written(buffer, total / group.size())
+        return _written(buffer, sum(state.unpacked(row, buffer.numel()) for row in every.numpy()) / group.size())
 
     return work.get_future().then(mean)
 
@@ -234,20 +247,15 @@ def _by_blocks(state: BlockState, bucket: GradBucket) -> Future[Tensor]:
     part = -(-given.size // (world * state.block)) * state.block  # of each process, in whole blocks
     padded = np.zeros(world * part, given.dtype)
     padded[:given.size] = given
-    values = state.corrected((key, "sent"), padded)
-    rows = [state.packed(row) for row in values.reshape(world, part)]
-    state.lost((key, "sent"), values - np.concatenate([state.unpacked(row, part) for row in rows]))
-    size = rows[0].size
-    state.bytes_sent += 2 * (world - 1) * size
+    rows = [state.compress((key, i), row) for i, row in enumerate(padded.reshape(world, part))]
+    state.bytes_sent += 2 * (world - 1) * rows[0].size
     sent = wengert.from_numpy(np.stack(rows))
     received, every = wengert.empty_like(sent), wengert.empty_like(sent)
     work = dist.all_to_all_single(received, sent, group=group, async_op=True)
 
     def share(_: Any) -> Any:
         mine = sum(state.unpacked(row, part) for row in received.numpy()) / world
-        values = state.corrected((key, "mean"), np.asarray(mine, given.dtype))
-        packed = state.packed(values)
-        state.lost((key, "mean"), values - state.unpacked(packed, part))
+        packed = state.compress((key, "mean"), np.asarray(mine, given.dtype))
         return dist.all_gather_into_tensor(every, wengert.from_numpy(packed), group=group, async_op=True).wait()
 
     def whole(_: Any) -> Tensor:
@@ -272,6 +280,6 @@ def _plain(state: CompressionState, bucket: GradBucket) -> Future[Tensor]:
     return allreduce_hook(state.group, bucket)
 
 
-def _written(buffer: Tensor, values: np.ndarray) -> Tensor:
+def _written(buffer: Tensor, values: Any) -> Tensor:
     with no_grad():
         return buffer.copy_(wengert.from_numpy(np.ascontiguousarray(values)))

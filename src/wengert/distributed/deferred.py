@@ -1,8 +1,8 @@
 """Futures whose callbacks run one after the other.
 
 Collectives that callbacks begin must begin in the same order in all processes. So the callbacks of a communication hook
-do not run whenever its data happen to be there: a follower waits for one bucket after the other, in a thread of its own,
-and collectives that begin there have communicators of their own.
+do not run whenever its data happen to be there: a follower waits for one bucket after the other, in a thread of its
+own, and collectives that begin there have communicators of their own.
 """
 
 from __future__ import annotations
