@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = Path(__file__).parent / "programs"
+WITHOUT_MPI = ("test_federated", "test_stores")
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 
 
 @pytest.fixture(autouse=True)
 def _needs_mpi(request):
-    if request.module.__name__.rpartition(".")[2] != "test_stores" and find_spec("mpi4py") is None:
+    if request.module.__name__.rpartition(".")[2] not in WITHOUT_MPI and find_spec("mpi4py") is None:
         pytest.skip("mpi4py is missing; the extra wengert[mpi] brings it and an MPI")
 
 

@@ -81,14 +81,19 @@ def _parse(args: list[str]) -> tuple[list[str], Path, bool]:
     return list(dict.fromkeys(names)), to, force
 
 
+# Modules that examples import, and the extras that bring them.
+EXTRAS = {"sklearn": "examples", "wengert.curvature": "curvature", "flwr": "flwr"}
+
+
 def _list() -> int:
     found = programs()
     width = max(map(len, found), default=0)
     for name, path in found.items():
         text = path.read_text(encoding="utf-8")
         line = (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0].rstrip(".")
-        extra = " (needs wengert[examples])" if re.search(r"^(import|from) sklearn\b", text, re.MULTILINE) else ""
-        print(f"{name:<{width}}  {line}{extra}")
+        extras = ",".join(extra for module, extra in EXTRAS.items()
+            if re.search(rf"^(import|from) {module}\b", text, re.MULTILINE))
+        print(f"{name:<{width}}  {line}" + (f" (needs wengert[{extras}])" if extras else ""))
     print("\n`wengert examples NAME` copies one here.")
     return 0
 
