@@ -1,0 +1,86 @@
+"""How processes are started, and find each other."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from .conftest import PROGRAMS, execute
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_processes_that_a_program_starts(alone):
+    ended = alone("starting.py", 20000 + free_port() % 10000, timeout=120)
+    assert ended.code == 0, ended
+    assert ended.out.count("of 2 is done") == 6 and ended.out.count("of 3 is done") == 6 and "told" in ended.out, ended
+
+
+@pytest.mark.parametrize("found", ["static", "c10d"])
+def test_two_nodes(found):
+    port = free_port()
+    where = {"static": [f"--master_port={port}", "--master-addr=127.0.0.1"],
+        "c10d": ["--rdzv-backend=c10d", f"--rdzv_endpoint=localhost:{port}", "--rdzv-id=7"]}[found]
+    command = [sys.executable, "-m", "wengert", "torchrun", "--nnodes=2", "--nproc-per-node=2", *where]
+    nodes = [subprocess.Popen([*command, f"--node-rank={i}", PROGRAMS / "again.py"], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True) for i in range(2)]
+    outs = [node.communicate(timeout=60)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], outs
+    assert sorted("".join(outs).splitlines()) == [f"rank {r} of 4 is done" for r in range(4)]
+
+
+def test_what_workers_are_told(torchrun, tmp_path):
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK",
+        "ROLE_WORLD_SIZE", "ROLE_NAME", "OMP_NUM_THREADS", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS",
+        "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID", "MASTER_ADDR")
+    program = tmp_path / "told.py"
+    program.write_text(f"import os\nprint(*[os.environ[n] for n in {names}], int(os.environ['MASTER_PORT']) > 0, "
+        "flush=True)\n")
+    command = [sys.executable, "-m", "wengert", "torchrun", "--standalone", "--nproc_per_node=2", "--role", "trainer",
+        "--max_restarts", "3", "--rdzv_id", "job"]
+    ended = execute([*command, "--redirects", "1", "--log-dir", tmp_path / "logs", program])
+    assert ended.code == 0 and ended.out == "", ended
+    logs = [(tmp_path / "logs" / "attempt_0" / str(i) / "stdout.log").read_text().split() for i in range(2)]
+    assert logs == [[str(i), "2", str(i), "2", "0", "1", str(i), "2", "trainer", "1", "0", "3", "True", "job",
+        "localhost", "True"] for i in range(2)]
+    ended = execute([*command, "--tee", "1", program])
+    assert sorted(line.partition(":")[0] for line in ended.out.splitlines()) == ["[default0]", "[default1]"], ended
+
+
+def test_a_gpu_is_missed(torchrun):
+    ended = torchrun("again.py", "gpu")
+    assert ended.code != 0 and "there is no GPU" in ended.err, ended
+
+
+def test_one_process_without_a_launcher(tmp_path):
+    program = tmp_path / "one.py"
+    program.write_text("""
+import torch, torch.distributed as dist
+for store in (dist.HashStore(), dist.HashStore()):
+    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+    x = torch.ones(2)
+    dist.all_reduce(x)
+    dist.destroy_process_group()
+for backend in ("nccl", "cuda:nccl", "nothing"):
+    try:
+        dist.init_process_group(backend, store=store, rank=0, world_size=1)
+    except (RuntimeError, ValueError) as error:
+        print(error)
+try:
+    dist.init_process_group("gloo", store=store, rank=0, world_size=2)
+except RuntimeError as error:
+    print(error)
+print(x.tolist())
+""")
+    ended = execute([sys.executable, "-m", "wengert", "run", program])
+    lines = ended.out.splitlines()
+    assert ended.code == 0 and lines[-1] == "[1.0, 1.0]", ended
+    assert "there is no GPU" in lines[0] and "there is no GPU" in lines[1] and "'gloo' and 'mpi' are here" in lines[2]
+    assert "started in this process for 1 ranks" in lines[3]
