@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 what = sys.argv[1]
-dist.init_process_group("gloo", timeout=timedelta(seconds=1))
+dist.init_process_group("gloo", timeout=timedelta(seconds=20 if what == "gone" else 1))
 rank = dist.get_rank()
 x = torch.ones(3)
 
