@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..autograd import grad
+from ..autograd.graph import get_gradient_edge
 from ..functions.creation import zeros_like
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class Pushed:
             self.u = zeros_like(rows).detach().requires_grad_()
             pulled = grad(rows, params, self.u, create_graph=True, allow_unused=True)
             self.used = [i for i, p in enumerate(pulled) if p is not None and p.requires_grad]
-            self.row = [pulled[i] for i in self.used]
+            self.row = [get_gradient_edge(pulled[i]) for i in self.used]
 
     def __call__(self, vector: list[Tensor], last: bool = False) -> Tensor | None:
         """The rows' derivative along a vector, or None where it is zero for every vector."""

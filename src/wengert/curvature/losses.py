@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class Terms:
-    """The terms of a batch: ``rows`` belongs to the graph of the model, ``flat`` are its numbers alone."""
+    """The terms of a batch: ``rows`` belongs to the graph of the model, ``flat`` are its numbers alone.
+
+    ``share``: what each term counts by, where the batch is all there is.
+    """
 
     samples = True  # there is a distribution of targets to draw from
     axis = -1  # of the output, along which a term lies
@@ -33,8 +36,7 @@ class Terms:
     def __init__(self, loss: Any, out: Tensor, y: Any, mean: bool) -> None:
         self.loss, self.mean, self.shape, self.y = loss, mean, tuple(out.shape), y
         self._place()
-        self.rows = self._as_rows(out)
-        self.flat = self.rows.detach()
+        self.rows, self.share = self._as_rows(out), 1.0
 
     def _place(self) -> None:
         """Check the target against the shape of the output, and bring it to rows."""
@@ -42,11 +44,19 @@ class Terms:
     def _as_rows(self, t: Tensor) -> Tensor:
         if len(self.shape) < 2:  # one number for each example
             return t.reshape(-1, 1)
+        if len(self.shape) == 2 and self.axis:
+            return t
         return t.movedim(self.axis, -1).reshape(-1, self.shape[self.axis])
 
-    def release(self) -> None:
-        """Let go of the model's graph."""
+    @functools.cached_property
+    def flat(self) -> Tensor:
+        return self.rows.detach()
+
+    def release(self) -> Tensor:
+        """The sum of the terms; the graph of the model is only its own then."""
+        value = self.summed(self.rows)
         self.rows = self.flat
+        return value if self.share == 1 else value * self.share
 
     def count(self) -> float:
         """What a mean over this batch alone divides by."""

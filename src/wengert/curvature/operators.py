@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd import grad
+from ..autograd.graph import get_gradient_edge
 from .derivatives import Pushed
 from .linear import SymmetricOperator
 from .problem import Problem
@@ -31,17 +32,26 @@ class _Streamed(SymmetricOperator):
         super().__init__(Problem(model, loss, data, params, reduction))
 
     def _products(self, rows: np.ndarray) -> np.ndarray:
-        found, count = np.zeros_like(rows), 0.0
-        mean = self._problem.loss.mean
+        found: Any = None
+        count, mean = 0.0, self._problem.loss.mean
         self._begin()
         for terms, _ in self._problem.batches():
             if mean:
-                count += terms.count()
+                here = terms.count()
+                count += here
+                if self._problem.whole and here:
+                    terms.share, count = 1 / here, 1.0
             columns = map(self._vectors.split, rows)
-            for vector, product in zip(found, self._of_batch(terms, columns, len(rows))):
-                self._vectors.add(vector, product)
-            del terms
-        if mean:
+            products = self._of_batch(terms, columns, len(rows))
+            if found is None:
+                found = np.empty_like(rows)
+                for vector, product in zip(found, products):
+                    self._vectors.fill(vector, product)
+            else:
+                for vector, product in zip(found, products):
+                    self._vectors.add(vector, product)
+            del terms, products
+        if mean and count != 1:
             found /= count
         return found
 
@@ -65,12 +75,11 @@ class Hessian(_Streamed):
 
     def _of_batch(self, terms: Terms, columns: Iterable[list[Tensor]], many: int) -> Iterator[Iterable[Any]]:
         params = self._vectors.params
-        value = terms.summed(terms.rows)
-        terms.release()
+        value = terms.release()
         slopes = grad(value, params, create_graph=True, allow_unused=True) if value.requires_grad else []
         del value
         used = [i for i, s in enumerate(slopes) if s is not None and s.requires_grad]
-        row = [slopes[i] for i in used]
+        row = [get_gradient_edge(slopes[i]) for i in used]  # which is all that is needed of them
         del slopes
         for j, column in enumerate(columns):
             if not used:
@@ -97,7 +106,8 @@ class _GaussNewton(_Streamed):
             if pushed is None:
                 yield ()
                 continue
-            yield grad(terms.rows, push.params, middle(pushed), retain_graph=not last, allow_unused=True)
+            inner = middle(pushed) if terms.share == 1 else middle(pushed) * terms.share
+            yield grad(terms.rows, push.params, inner, retain_graph=not last, allow_unused=True)
 
 
 class GGN(_GaussNewton):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd import grad
+from ..autograd.graph import get_gradient_edge
 from ..graph import enable_grad, no_grad
 from ..optim.optimizer import Optimizer, evaluated
 from .derivatives import Pushed
@@ -69,7 +70,7 @@ class NewtonCG(_Curved):
         with enable_grad():
             slopes = grad(loss, params, create_graph=True, allow_unused=True)
         used = [i for i, s in enumerate(slopes) if s is not None and s.requires_grad]
-        row, gradient = [slopes[i] for i in used], vectors.joined(slopes)
+        row, gradient = [get_gradient_edge(slopes[i]) for i in used], vectors.joined(slopes)
         damping = gradient.dtype.type(options["damping"])
 
         def product(rows: np.ndarray) -> np.ndarray:

@@ -32,6 +32,8 @@ class Problem:
         self.params = chosen(model, params)
         self.vectors = Vectors(self.params)
         self.data = checked(data)
+        self.whole = isinstance(self.data, (list, tuple)) and len(self.data) == 1
+        self.layers = list(model.modules()) if isinstance(model, Module) else []
         self.random = get_rng_state()
 
     def batches(self) -> Iterator[tuple[Terms, Any]]:
@@ -57,8 +59,7 @@ class Problem:
     @contextmanager
     def _steady(self) -> Iterator[None]:
         """Dropout, shuffling and buffers: every pass sees the same, and nothing of it remains."""
-        layers = list(self.model.modules()) if isinstance(self.model, Module) else []
-        training = [layer for layer in layers if layer.training]
+        training = [layer for layer in self.layers if layer.training]
         buffers = [b for layer in training for b in layer.buffers(recurse=False)]
         former = [b.detach().clone() for b in buffers]
         drawing = type(self.data) not in (list, tuple) or any(map(_draws, training))
@@ -180,7 +181,14 @@ class Vectors:
                 numbers = t.detach().cpu().numpy().reshape(-1)
                 vector[a:b] += numbers if factor == 1 else numbers * factor
 
+    def fill(self, vector: np.ndarray, tensors: Iterable[Tensor | None]) -> None:
+        """Put tensors, of which None is zero, into a vector; none at all are zero, too."""
+        row = list(tensors) or [None] * len(self.places)
+        for (a, b), t in zip(self.places, row):
+            vector[a:b] = 0 if t is None else t.detach().cpu().numpy().reshape(-1)
+
     def joined(self, tensors: Iterable[Tensor | None]) -> np.ndarray:
-        vector = np.zeros(self.size, self.dtype)
-        self.add(vector, tensors)
+        """Tensors as a vector."""
+        vector = np.empty(self.size, self.dtype)
+        self.fill(vector, tensors)
         return vector

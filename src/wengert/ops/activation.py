@@ -144,8 +144,20 @@ _SQRT_HALF, _GELU_SCALE = 0.7071067811865476, 0.3989422804014327
 _TANH_SCALE, _TANH_CUBIC = 0.7978845608028654, 0.044715
 
 
+def _gelu_twice(F: Any, g: Any, grad_output: Any, input: Any, approximate: Any) -> Any:
+    square = input * input
+    if approximate == "tanh":
+        t = F.tanh(_TANH_SCALE * (input + _TANH_CUBIC * square * input))
+        slope = _TANH_SCALE * (1 + 3 * _TANH_CUBIC * square)
+        bend = (1 - t * t) * (slope + input * (3 * _TANH_SCALE * _TANH_CUBIC * input - t * slope * slope))
+    else:
+        bend = F.exp(square * -0.5) * (2 * _GELU_SCALE - square * _GELU_SCALE)
+    return g * grad_output * bend
+
+
 @composite(raw=lambda g, input, approximate: (K.gelu_tanh_grad if approximate == "tanh" else K.gelu_grad)(g, input),
-    node="GeluBackwardBackward0", **_replayed)
+    pointwise=True, node="GeluBackwardBackward0", whole=("g", "input"), **_hidden, grad=dict(
+        grad_output=lambda F, g, input, approximate: F.gelu_grad(g, input, approximate), input=_gelu_twice))
 def gelu_grad(F, g, input, approximate):
     if approximate == "tanh":
         t = F.tanh(_TANH_SCALE * (input + _TANH_CUBIC * input * input * input))

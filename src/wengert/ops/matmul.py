@@ -99,11 +99,16 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
     flat = nb == 2 and g.ndim > 2  # then one product of flattened rows instead of a batch of them
     rows = _rows(F, g) if flat else g
     if need_a:
-        ga = F.matmul(rows, mT(b))
+        # in the layout of ``a``, as PyTorch has it: what is transposed next lies by rows then
+        ga = mT(F.matmul(b, mT(rows))) if F.raw and _by_columns(a) else F.matmul(rows, mT(b))
         ga = F.reshape(ga, input_shape) if flat else ga
     if need_b:
         gb = F.matmul(mT(_rows(F, a) if flat else a), rows)
     return ga, gb
+
+
+def _by_columns(a: Any) -> bool:
+    return type(a) is np.ndarray and a.ndim == 2 and a.strides[0] == a.itemsize < a.strides[1]
 
 
 def _rows(F: Any, x: Any) -> Any:
