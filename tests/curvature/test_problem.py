@@ -32,7 +32,8 @@ class Passes:
 
 
 @pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("data", [pairs(), iter([(x, y)]), zip([x], [y]), [], Passes(), x, None, (x, y), [(x, y, y)]],
+@pytest.mark.parametrize("data", [pairs(), iter([(x, y)]), zip([x], [y]), [], Passes(), x, None, (x, y), [(x, y, y)],
+    Passes(x), {"x": x}, len],
     ids=str)
 def test_data_are_pairs_again_and_again(make, data):
     with pytest.raises(ValueError, match="data"):
@@ -190,3 +191,15 @@ def test_names():
     assert all(getattr(curvature, name) for name in curvature.__all__)
     with pytest.raises(AttributeError, match="'Hesse'"):
         curvature.Hesse
+
+
+def test_types_that_numpy_does_not_have_are_single_precision_outside():
+    model = nn.Linear(3, 2)
+    exact = curvature.GGN(model, nn.MSELoss(), [(x, y)]).to_dense()
+    for dtype, outside in ((torch.bfloat16, np.float32), (torch.float16, np.float16)):
+        model, data = model.to(dtype), [(x.to(dtype), y.to(dtype))]
+        for make in MAKERS:
+            A = make(model, nn.MSELoss(), data)
+            assert A.dtype == (A @ np.ones(8)).dtype == outside
+            np.testing.assert_allclose(A.to_dense(), exact, rtol=0.05, atol=0.02)
+        assert np.isfinite(A.inverse(0.1) @ np.ones(8)).all()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd import grad
+from .arrays import array_of
 from .derivatives import Pushed
 from .estimators import NUMBERS, square
 from .operators import GGN
@@ -100,6 +101,6 @@ def _against(problem: Problem, rows: np.ndarray) -> np.ndarray:
         for row in rows:
             pushed = push(problem.vectors.split(row))
             columns.append(np.zeros(n, rows.dtype) if pushed is None
-                else (gradient * pushed).reshape(n, -1).sum(1).cpu().numpy())
+                else array_of((gradient * pushed).reshape(n, -1).sum(1)))
         found.append(np.stack(columns, 1))
     return np.concatenate(found)

@@ -19,6 +19,7 @@ from ..nn import functional as F
 from ..nn.modules.conv import Conv1d, Conv2d, Conv3d
 from ..nn.modules.linear import Linear
 from ..nn.modules.module import Module
+from .arrays import array_of
 from .linear import SymmetricOperator
 from .operators import check_kind
 from .problem import Problem, length
@@ -170,7 +171,7 @@ class _Layer:
         self.inputs = module.weight.numel() // self.outputs
         self.parts = [(i, width) for i, width in ((weight, self.inputs), (bias, 1)) if i is not None]
         width = sum(width for _, width in self.parts)
-        dtype = module.weight.detach().reshape(-1)[:1].cpu().numpy().dtype
+        dtype = np.result_type(array_of(module.weight.detach().reshape(-1)[:1]).dtype, np.float32)
         self.A, self.G = np.zeros((width, width), dtype), np.zeros((self.outputs, self.outputs), dtype)
         self.places = 0
         self._eigen: Any = None
@@ -180,9 +181,9 @@ class _Layer:
         for a in self._rows(x):
             self.places += a.shape[0]
             if self.weight is not None:
-                self.A[:self.inputs, :self.inputs] += (a.T @ a).cpu().numpy()
+                self.A[:self.inputs, :self.inputs] += array_of(a.T @ a)
             if self.bias is not None and self.weight is not None:
-                total = a.sum(0).cpu().numpy()
+                total = array_of(a.sum(0))
                 self.A[-1, :-1] += total
                 self.A[:-1, -1] += total
         if self.bias is not None:
@@ -212,7 +213,7 @@ class _Layer:
         if not isinstance(self.module, Linear):
             g = g.movedim(-1 - len(self.module.kernel_size), -1)
         g = g.reshape(-1, self.outputs)
-        self.G += (g.T @ g).cpu().numpy()
+        self.G += array_of(g.T @ g)
 
     def finish(self, count: float) -> None:
         self.A /= max(self.places, 1)

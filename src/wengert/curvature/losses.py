@@ -19,6 +19,7 @@ from ..nn import functional as F
 from ..nn.modules import loss as modules
 from ..nn.modules.module import Module
 from ..tensor import Tensor
+from .arrays import array_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 class Terms:
     """The terms of a batch: ``rows`` belongs to the graph of the model, ``flat`` are its numbers alone.
 
-    ``share``: what each term counts by, where the batch is all there is.
+    ``share``: what the sum counts by, where the batch is all there is.
     """
 
     samples = True  # there is a distribution of targets to draw from
@@ -54,9 +55,8 @@ class Terms:
 
     def release(self) -> Tensor:
         """The sum of the terms; the graph of the model is only its own then."""
-        value = self.summed(self.rows)
-        self.rows = self.flat
-        return value if self.share == 1 else value * self.share
+        value, self.rows = self.summed(self.rows), self.flat
+        return value
 
     def count(self) -> float:
         """What a mean over this batch alone divides by."""
@@ -151,7 +151,7 @@ class CrossEntropy(Terms):
             yield root
 
     def drawn(self, samples: int, random: np.random.Generator) -> Tensor:
-        p, mass = F.softmax(self.flat, -1).cpu().numpy(), self._mass()
+        p, mass = array_of(F.softmax(self.flat, -1)), self._mass()
         upto = p.cumsum(-1)
         levels = np.moveaxis(random.random((len(p), samples)), -1, 0)[..., None] * upto[:, -1:]
         found = np.broadcast_to(p, (samples, *p.shape)).copy()
@@ -295,7 +295,7 @@ class Called(Terms):
         for k in range(self.flat.shape[1]):
             unit = zeros_like(self.flat)
             unit[:, k] = 1
-            columns.append(product(unit).numpy())
+            columns.append(array_of(product(unit)))
         values, vectors = np.linalg.eigh(np.stack(columns, -1))
         roots = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
         for k in range(roots.shape[-1]):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..autograd import grad
 from ..autograd.graph import get_gradient_edge
+from ..functions.creation import full_like
 from .derivatives import Pushed
 from .linear import SymmetricOperator
 from .problem import Problem
@@ -76,7 +77,8 @@ class Hessian(_Streamed):
     def _of_batch(self, terms: Terms, columns: Iterable[list[Tensor]], many: int) -> Iterator[Iterable[Any]]:
         params = self._vectors.params
         value = terms.release()
-        slopes = grad(value, params, create_graph=True, allow_unused=True) if value.requires_grad else []
+        seed = None if terms.share == 1 else full_like(value.detach(), terms.share)
+        slopes = grad(value, params, seed, create_graph=True, allow_unused=True) if value.requires_grad else []
         del value
         used = [i for i, s in enumerate(slopes) if s is not None and s.requires_grad]
         row = [get_gradient_edge(slopes[i]) for i in used]  # which is all that is needed of them

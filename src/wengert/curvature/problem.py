@@ -13,6 +13,7 @@ from ..functions.random import get_rng_state, set_rng_state
 from ..graph import enable_grad, no_grad
 from ..nn.modules.module import Module
 from ..tensor import Tensor
+from .arrays import KNOWN, array_of
 from .losses import Loss
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Problem:
     def _steady(self) -> Iterator[None]:
         """Dropout, shuffling and buffers: every pass sees the same, and nothing of it remains."""
         training = [layer for layer in self.layers if layer.training]
-        buffers = [b for layer in training for b in layer.buffers(recurse=False)]
+        buffers = [b for layer in training for b in layer._buffers.values() if b is not None]
         former = [b.detach().clone() for b in buffers]
         drawing = type(self.data) not in (list, tuple) or any(map(_draws, training))
         state = get_rng_state() if drawing else None
@@ -121,8 +122,9 @@ def pair_of(pair: Any) -> tuple[Any, Any]:
 
 def checked(data: Any) -> Any:
     """The data, if they can be gone through again and again."""
-    if isinstance(data, Tensor) or not hasattr(type(data), "__iter__"):
-        raise ValueError(f"{PAIRS}, not a {type(data).__name__}")
+    kind = type(data)
+    if isinstance(data, (Tensor, Mapping)) or not (hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")):
+        raise ValueError(f"{PAIRS}, not a {kind.__name__}")
     if isinstance(data, Iterator):
         raise ValueError(f"{PAIRS}; a {type(data).__name__} can be gone through only once")
     if hasattr(type(data), "__len__"):
@@ -132,9 +134,10 @@ def checked(data: Any) -> Any:
             for pair in data:
                 pair_of(pair)
         return data
-    if next(iter(data), None) is None:
-        raise ValueError(f"the data are empty: {PAIRS}")
-    return data
+    for pair in data:
+        pair_of(pair)
+        return data
+    raise ValueError(f"the data are empty: {PAIRS}")
 
 
 def chosen(model: Any, params: Any) -> list[Tensor]:
@@ -167,25 +170,31 @@ class Vectors:
         ends = np.cumsum([p.numel() for p in params]).tolist()
         self.places = list(zip([0, *ends[:-1]], ends))
         self.size = ends[-1]
-        self.dtype = np.result_type(*(p.detach()[:0].cpu().numpy().dtype if p.dim() else p.detach().cpu().numpy().dtype
-            for p in params))
+        self.dtype = np.result_type(*(array_of(p.detach().reshape(-1)[:1]).dtype for p in params))
+        self.alike = all(p.device.type == "cpu" and p.dtype is params[0].dtype in KNOWN for p in params)
 
     def split(self, vector: np.ndarray) -> list[Tensor]:
         """A vector as tensors like the parameters."""
-        return [from_numpy(vector[a:b].reshape(p.shape)).to(p) for (a, b), p in zip(self.places, self.params)]
+        parts = [from_numpy(vector[a:b].reshape(p.shape)) for (a, b), p in zip(self.places, self.params)]
+        return parts if self.alike else [part.to(p) for part, p in zip(parts, self.params)]
 
     def add(self, vector: np.ndarray, tensors: Iterable[Tensor | None], factor: float = 1.0) -> None:
         """Add tensors, of which None is zero, to a vector."""
         for (a, b), t in zip(self.places, tensors):
             if t is not None:
-                numbers = t.detach().cpu().numpy().reshape(-1)
+                numbers = self._numbers(t)
                 vector[a:b] += numbers if factor == 1 else numbers * factor
 
     def fill(self, vector: np.ndarray, tensors: Iterable[Tensor | None]) -> None:
         """Put tensors, of which None is zero, into a vector; none at all are zero, too."""
         row = list(tensors) or [None] * len(self.places)
         for (a, b), t in zip(self.places, row):
-            vector[a:b] = 0 if t is None else t.detach().cpu().numpy().reshape(-1)
+            vector[a:b] = 0 if t is None else self._numbers(t)
+
+    def _numbers(self, t: Tensor) -> np.ndarray:
+        if t.requires_grad:
+            t = t.detach()
+        return array_of(t).reshape(-1)
 
     def joined(self, tensors: Iterable[Tensor | None]) -> np.ndarray:
         """Tensors as a vector."""
