@@ -1072,13 +1072,14 @@ def test_bags(dtype, average):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from([1, 2, 3, 5, 16, 17, 33, 70]), min_size=1, max_size=3), st.integers(0, 2),
-    st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans(), st.integers(0, 99))
-def test_extremes_with_their_places(shape, axis, dtype, least, keepdim, seed):
+    st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 99))
+def test_extremes_with_their_places(shape, axis, dtype, least, keepdim, turned, seed):
     """Ties, infinities, zeros of both signs and NaN: the first of equals, and NaN before all others."""
     rng = np.random.default_rng(seed)
     pool = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1, 2, -3] if seed % 3 else [1, 2, 3, -1], dtype)
     x = rng.choice(pool, shape) if seed % 4 else rng.standard_normal(shape).astype(dtype)
     axis %= len(shape)
+    x = np.moveaxis(x, 0, -1) if turned else x
     values, places = K.extreme(x, axis, least, keepdim)
     wanted, where = K.plain("extreme")(x, axis, least, keepdim)
     np.testing.assert_array_equal(places, where)

@@ -127,6 +127,19 @@ globals().update({name: _in_rows(name) for name in ("running_sum", "running_prod
 put_along, add_along = _in_rows("put_along", 2), _in_rows("add_along", 2)
 
 
+def extreme(x: Array, axis: int, least: bool, keepdim: bool) -> tuple[Array, Array]:
+    found = _kernels.extreme(x, axis, least, keepdim)
+    if found is NotImplemented and type(x) is np.ndarray and not x.flags.c_contiguous:  # perhaps in another order
+        order = sorted(range(x.ndim), key=lambda i: -x.strides[i])
+        turned = x.transpose(order)
+        found = _kernels.extreme(turned, order.index(axis % x.ndim), least, True)
+        if found is not NotImplemented:
+            key = (slice(None),) * (axis % x.ndim) + (slice(None) if keepdim else 0,)
+            back = sorted(range(x.ndim), key=order.__getitem__)
+            return found[0].transpose(back)[key], found[1].transpose(back)[key]
+    return lines.extreme(x, axis, least, keepdim) if found is NotImplemented else found
+
+
 def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float,
         needs: Sequence[bool]) -> tuple[Array | None, Array | None, Array | None, Array | None]:
     found = (NotImplemented if needs[3]
