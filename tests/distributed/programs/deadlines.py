@@ -19,9 +19,10 @@ def told(function):
     try:
         function()
     except RuntimeError as error:
-        print(f"rank {rank}: {type(error).__name__}: {error} [{round(time.monotonic() - begin)} s]", flush=True)
+        line = f"rank {rank}: {type(error).__name__}: {error} [{round(time.monotonic() - begin)} s]\n"
     else:
-        print(f"rank {rank}: no error", flush=True)
+        line = f"rank {rank}: no error\n"
+    os.write(1, line.encode())  # in one piece
 
 
 if what == "timeout":
