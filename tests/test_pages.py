@@ -117,7 +117,7 @@ def test_variables_of_the_environment():
     assert len(named) > 3 and not [name for name in named if f'"{name}"' not in text]
 
 
-@pytest.mark.parametrize("page", ["architecture", "coming-from-pytorch", "curvature", "getting-started"])
+@pytest.mark.parametrize("page", ["architecture", "coming-from-pytorch", "curvature", "getting-started", "memory"])
 def test_examples(page, tmp_path, monkeypatch):
     import doctest
 

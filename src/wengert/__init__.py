@@ -63,9 +63,9 @@ newaxis = None
 
 _SUBMODULES = frozenset(("__config__", "__future__", "accelerator", "amp", "autograd", "backends", "compiler", "cpu",
     "cuda", "curvature", "diagnose", "distributed", "distributions", "draw", "fft", "func", "functional", "futures",
-    "fx", "hub", "jit", "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx",
-    "optim", "overrides", "profiler", "quasirandom", "random", "return_types", "serialization", "signal", "sparse",
-    "special", "storage", "testing", "torch_version", "types", "utils", "version", "xpu"))
+    "fx", "hub", "jit", "library", "linalg", "masked", "memory", "mps", "mtia", "multiprocessing", "nested", "nn",
+    "onnx", "optim", "overrides", "profiler", "quasirandom", "random", "return_types", "serialization", "signal",
+    "sparse", "special", "storage", "testing", "torch_version", "types", "utils", "version", "xpu"))
 _LOWLEVEL = ("_dirichlet_grad", "_standard_gamma_grad", "_convert_indices_from_coo_to_csr",
     "_convert_indices_from_csr_to_coo", "_has_compatible_shallow_copy_type", "_int_mm",
     "_shape_as_tensor", "_unique", "_unique2", "adaptive_max_pool1d",

@@ -110,7 +110,10 @@ class Run:
         for op, last in zip(segment.operations, segment.last):
             self._remember(segment, op)
             since = begin()
-            with saved_tensors_hooks(recorder.pack, self.unpack) if op.name in segment.hooked else nullcontext():
+            if op.name in segment.hooked:
+                with saved_tensors_hooks(recorder.pack, self.unpack):
+                    value = env[op.name] = op.run(env)
+            else:
                 value = env[op.name] = op.run(env)
             recorder.ended(op, value, since, self.unpack)
             if keep and op.name in keep:

@@ -154,8 +154,8 @@ class Recorder:
         for name in env:
             self.learn(name, env[name])
 
-    def learn(self, name: str, value: Any) -> None:
-        """A value is there."""
+    def learn(self, name: str, value: Any) -> int:
+        """A value is there: how many tensors are in it."""
         found = tensors_of(value)
         self.grads[name] = [t.requires_grad for t in found]
         for number, t in enumerate(found):
@@ -165,11 +165,13 @@ class Recorder:
                 continue
             gone = weakref.ref(base, partial(_forget, self.known, key))
             self.known[key] = name, number, t._wg_data.dtype, gone
+        return len(found)
 
     def ended(self, op: Operation, value: Any, since: int, unpack: Callable[[Any], Any]) -> None:
         """An operation has given its value. ``unpack``: gives the tensor for a holder that was not filled in time."""
-        self.learn(op.name, value)
-        if op.name in self.segment.hooked:
+        if self.learn(op.name, value) == 0:
+            pass  # a number
+        elif op.name in self.segment.hooked:
             for holder, t in self.open:
                 if self._kept(op, holder, t._wg_data):
                     holder.tensor, holder.filled = t, True

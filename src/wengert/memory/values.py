@@ -16,7 +16,20 @@ def tensors_of(value: Any) -> list[Tensor]:
     """The tensors in a value."""
     if isinstance(value, Tensor):
         return [value]
-    return [] if isinstance(value, (int, float)) else [x for x in tree_leaves(value) if isinstance(x, Tensor)]
+    if isinstance(value, _NUMBERS):
+        return []
+    if not isinstance(value, (tuple, list)):
+        return [x for x in tree_leaves(value) if isinstance(x, Tensor)]
+    found: list[Tensor] = []
+    for x in value:
+        if isinstance(x, Tensor):
+            found.append(x)
+        elif not isinstance(x, _NUMBERS):
+            found += tensors_of(x)
+    return found
+
+
+_NUMBERS = (int, float, str, type(None))
 
 
 def storage(t: Tensor) -> Any:
