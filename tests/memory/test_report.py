@@ -51,7 +51,8 @@ def test_a_step_with_an_optimizer():
     assert found.by_kind["buffers"] == nbytes(model.buffers())
     assert found.by_kind["optimizer_state"] == sum(nbytes(s.values()) for s in optimizer.state.values())
     assert found.by_kind["activations"] > 2 * nbytes([x])
-    assert found.by_module["1"] >= nbytes([x]) and found.by_module["0"] >= nbytes(model[0].parameters())
+    # what the first layer gave is kept for the norm's backward, what that gave is not kept
+    assert found.by_module["0"] >= nbytes([x, *model[0].parameters()]) and found.by_module["1"] < nbytes([x])
     here = [line for line in found.by_line if line.startswith(f"{__file__}:")]
     assert sum(found.by_line[line] for line in here) >= found.by_kind["activations"]
     assert "linear" in found.by_operator and found.result.shape == ()
@@ -68,7 +69,7 @@ def test_gradients_that_were_there_and_those_that_come():
     model.weight.grad = None
     found = wengert.memory.report(lambda: model(x).sum().backward(), model=model)
     adds_up(found)
-    assert 360_000 in (found.by_kind["gradients"], found.by_kind["temporaries"])
+    assert 360_000 <= found.by_kind["gradients"] + found.by_kind["temporaries"] < 380_000
     assert found.by_module[""] >= 720_000
 
 

@@ -40,7 +40,9 @@ class Follow(Watch):
     def __init__(self, model: Module | None, optimizer: Optimizer | None) -> None:
         self.marks: list[tuple[float, int, Owner]] = []
         self._names = {} if model is None else {m: name for name, m in model.named_modules()}
-        self._fixed = dict(_fixed(self._names, optimizer))
+        self._fixed: dict[int, Owner] = {}
+        for key, owner in _fixed(self._names, optimizer):
+            self._fixed.setdefault(key, owner)  # shared ones are those of the first module
         self._now = Owner("other", "other", None, "other")
         self._leaf: Any = None
         if memory.available:
