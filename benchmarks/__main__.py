@@ -20,6 +20,10 @@ elif "--figures" in sys.argv[1:]:
     from benchmarks.figures import main as figures
 
     figures([a for a in sys.argv[1:] if a != "--figures"])
+elif "--scale" in sys.argv[1:]:
+    from benchmarks.scale import main as scale
+
+    scale([a for a in sys.argv[1:] if a != "--scale"])
 else:
     from benchmarks.run import main
 

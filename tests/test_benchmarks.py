@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks import figures, first, gate, machine, run
+from benchmarks import figures, first, gate, machine, run, scale
 from benchmarks.workloads import WORKLOADS
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 LIBRARIES = ["wengert", "torch"]
+ROOT = Path(__file__).parents[1]
 
 
 def result(ours: float, theirs: float) -> dict[str, Any]:
@@ -146,3 +145,22 @@ def test_kinds_of_steps_give_the_same_gradient(kind: str) -> None:
         figures.step_of(torch, layers, x, k)()
         gradients.append(layers[0][0].weight.grad.clone())
     torch.testing.assert_close(*gradients)
+
+
+def test_scale_model() -> None:
+    slow = scale.Transport(1e-5, 1e8)
+    assert slow.all_reduce(1e6, 1) == 0
+    assert slow.all_reduce(1e6, 2) < slow.all_reduce(1e6, 4) < slow.all_reduce(1e6, 4096) < 3 * slow.all_reduce(1e6, 2)
+    step = scale.Step(0.1, 0.2, 0.01, 100e6)
+    assert sum(step.buckets()) == 100e6 and step.buckets()[0] == 2**20
+    for ranks in scale.RANKS:
+        overlapped, after = (scale.simulate(step, slow, ranks, way) for way in (True, False))
+        assert step.alone() < overlapped < after < overlapped + step.backward
+    assert scale.simulate(step, scale.Transport(0, 1e15, 1e15), 8) == pytest.approx(step.alone())
+
+
+@pytest.mark.parametrize("options", [[], ["--bandwidth", "125e6", "--latency", "50e-6"],
+    ["--bandwidth", "12e9", "--latency", "2e-6"]])
+def test_the_page_of_predictions_is_what_the_tool_says(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    scale.main(options)
+    assert capsys.readouterr().out.strip() in (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")

@@ -39,10 +39,10 @@ NAV = {
     "Lessons": ("lessons/README.md", "lessons/*.md", "tiny.md", "draw.md", "figures.md"),
     "Mistakes explained": ("explain.md", "field-guide.md"),
     "Reference": ("coverage.md", "operators.md", "subgradients.md", "profiler.md", "memory.md", "curvature.md",
-        "distributed.md", "census.md"),
+        "distributed.md", "rpc.md", "multiprocessing.md", "census.md"),
     "API": ("api/index.md", "api/torch.md", "api/torch.Tensor.md", "api/*.md"),
     "Operators": ("operators/*.md",),
-    "Performance": ("performance.md", "operators_speed.md", "models_speed.md"),
+    "Performance": ("performance.md", "operators_speed.md", "models_speed.md", "scale.md"),
     "Inside": ("architecture.md", "contributing.md", "changelog.md", "security.md", "third-party-notices.md", "*.md"),
 }
 # Sections that are shown below another.

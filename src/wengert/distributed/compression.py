@@ -192,19 +192,19 @@ class OneBitState(BlockState):
         super().__init__(process_group, block=block, error_feedback=error_feedback, start_iter=start_iter)
 
     def encode(self, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        threshold = blocks.mean(1, keepdims=True)
-        whole = threshold * self.block
+        whole = blocks.sum(1)
+        threshold = whole / self.block
         for _ in range(_LLOYD):
-            above = blocks > threshold
-            count = above.sum(1, keepdims=True)
-            sums = np.where(above, blocks, 0).sum(1, keepdims=True)
+            above = blocks > threshold[:, None]
+            count = np.count_nonzero(above, axis=1)
+            sums = np.einsum("ij,ij->i", blocks, above.view(np.int8))
             high, low = sums / np.maximum(count, 1), (whole - sums) / np.maximum(self.block - count, 1)
-            threshold = (high + low) / 2
-        return np.concatenate([low, high], 1), np.packbits(above, axis=1)
+            threshold = ((high + low) / 2).astype(blocks.dtype)
+        return np.stack([low, high], 1), np.packbits(above, axis=1)
 
     def decode(self, scales: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
         low, high = scales.reshape(count, 2, 1).swapaxes(0, 1)
-        return np.where(np.unpackbits(codes.reshape(count, -1), axis=1).view(bool), high, low)
+        return low + (high - low) * np.unpackbits(codes.reshape(count, -1), axis=1)
 
 
 _states = WeakTensorKeyDictionary()  # of hooks that were given none, by parameter
