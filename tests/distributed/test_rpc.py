@@ -28,12 +28,18 @@ def test_backward(torchrun, mpiexec):
     everyone_done(mpiexec("rpc_autograd.py", 4, env={"UNUSED": "1"}), 4)
 
 
+def test_training(torchrun):
+    everyone_done(torchrun("rpc_training.py", 3), 3)
+    everyone_done(torchrun("rpc_training.py", 2), 2)
+
+
 @pytest.mark.parity
 def test_pytorch_has_the_same_gradients(torch):
     if torch.__name__ == "wengert":
         pytest.skip("the test above")
-    everyone_done(execute([Path(sys.executable).with_name("torchrun"), "--standalone", "--nproc-per-node=3",
-        PROGRAMS / "rpc_autograd.py"]), 3)
+    for program in ("rpc_autograd.py", "rpc_training.py"):
+        everyone_done(execute([Path(sys.executable).with_name("torchrun"), "--standalone", "--nproc-per-node=3",
+            PROGRAMS / program]), 3)
 
 
 @pytest.mark.parametrize("how", ["raise", "kill"])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from . import functional
+from .api.remote_module import RemoteModule
 from .functional import *  # noqa: F403
-from .functional import __all__ as __all__
+from .functional import __all__ as _functions
+
+__all__ = [*_functions, "RemoteModule"]
 
 functional = functional

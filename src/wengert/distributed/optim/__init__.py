@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .optimizer import DistributedOptimizer
 from .post_localSGD_optimizer import PostLocalSGDOptimizer
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
 
-__all__ = ["PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"]
+__all__ = ["DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"]

@@ -55,8 +55,9 @@ class _Pickler(pickle.Pickler):
         if isinstance(thing, type) and thing.__module__.startswith("torch"):
             place: Any = _HERE + thing.__module__.removeprefix("torch"), thing.__qualname__
             return (_ours, place) if _ours(*place) is thing else NotImplemented
-        if isinstance(thing, FunctionType) and getattr(Tensor, thing.__name__, None) is thing:
-            return getattr, (Tensor, thing.__name__)
+        name = thing.__name__ if isinstance(thing, FunctionType) else ""
+        if name and getattr(Tensor, name, None) is thing:
+            return getattr, (Tensor, name)
         return NotImplemented
 
 

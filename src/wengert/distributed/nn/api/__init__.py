@@ -1,0 +1,1 @@
+"""``torch.distributed.nn.api``: modules in other processes."""
