@@ -703,3 +703,15 @@ def test_weights_of_classes_have_the_type_of_the_input(torch, classes):
                 (torch.float16, torch.bfloat16)):
             with pytest.raises(RuntimeError, match=r"expected scalar type \w+ but found \w+"):
                 getattr(functional(torch), name)(x.to(one), target, torch.ones(classes, dtype=other))
+
+
+def test_a_convolution_that_was_made_before_is_checked_all_the_same(torch):
+    F, x, w = torch.nn.functional, torch.ones(1, 2, 5), torch.ones(3, 2, 2)
+    for _ in range(2):
+        assert F.conv1d(x, w, stride=1, padding=(0,)).shape == (1, 3, 4)
+        for wrong in ({"stride": 0}, {"stride": (1, 1)}, {"groups": 2}, {"padding": -1}, {"dilation": 0}):
+            with pytest.raises(RuntimeError):
+                F.conv1d(x, w, **wrong)
+        for inputs in ((x[..., :1], w), (x, w[:, :1]), (x.double(), w), (x, w, torch.ones(2))):
+            with pytest.raises(RuntimeError):
+                F.conv1d(*inputs)

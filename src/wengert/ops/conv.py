@@ -7,7 +7,10 @@ the transposed convolution that users call is ``conv_input`` under another name.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.errors import check_countable, warn_once
@@ -127,8 +130,52 @@ def transposed_backward(F, g, input, weight, how, needs):
 # -- what users call --------------------------------------------------------------------------------------------------
 
 
+class _Sizes:
+    """Of tensors that have nothing but a shape."""
+
+    dtype_of = staticmethod(lambda x: x.dtype)
+
+
+@lru_cache(1024)
+def _known(shapes: tuple[Any, ...], stride: Any, padding: Any, dilation: Any, groups: int, n: int) -> Any:
+    """``stride``, ``padding`` and ``dilation`` for each dimension, if all fits; None if something has to be said."""
+    x, w, b = (None if s is None else np.broadcast_to(np.float32(0), s) for s in shapes)
+    try:
+        stride, padding, dilation, _, _ = check(_Sizes, x, w, b, groups, n, False, stride, padding, dilation)
+        _check_reach(shapes[0][2:], shapes[1][2:], padding, dilation)
+    except Exception:
+        return None
+    return stride, padding, dilation
+
+
+def _check_reach(size: Any, kernel: Any, padding: Any, dilation: Any) -> None:
+    padded = [a + 2 * p for a, p in zip(size, padding)]
+    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
+    if any(a < b for a, b in zip(padded, reach)):
+        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size")
+
+
+def _everyday(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
+        n: int) -> Any:
+    """What ``_known`` says of a batch of one type and of integers; None of all others."""
+    for v in (stride, padding, dilation):
+        if type(v) is not int and not (type(v) is tuple and {*map(type, v)} == {int}):
+            return None
+    d = F.dtype_of(input)
+    if type(groups) is not int or input.ndim != n + 2 or F.dtype_of(weight) != d:
+        return None
+    if bias is not None and F.dtype_of(bias) != d:
+        return None
+    shapes = tuple(input.shape), tuple(weight.shape), None if bias is None else tuple(bias.shape)
+    return _known(shapes, stride, padding, dilation, groups, n)
+
+
 def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int,
         named: bool = True) -> Any:
+    known = _everyday(F, input, weight, bias, stride, padding, dilation, groups, n)
+    if known is not None:
+        return F.convolution_forward(input, weight, bias, *known, groups)
     stride, padding, dilation, _, bias = check(F, input, weight, bias, groups, n, False, stride, padding, dilation, 0,
         named)
     kernel = tuple(weight.shape[2:])
@@ -136,11 +183,7 @@ def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: 
     x = input if batched else F.unsqueeze(input, 0)
     if isinstance(padding, str):
         x, padding = _named_padding(F, x, padding, kernel, dilation)
-    padded = [size + 2 * p for size, p in zip(x.shape[2:], padding)]
-    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
-    if any(a < b for a, b in zip(padded, reach)):
-        raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
-            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size")
+    _check_reach(x.shape[2:], kernel, padding, dilation)
     y = F.convolution_forward(x, weight, bias, stride, padding, dilation, groups)
     return y if batched else F.squeeze(y, 0)
 
