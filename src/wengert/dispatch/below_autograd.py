@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     """The forward of ``op``, run by the innermost mode or the arguments: ``op.forward``'s answer, and tensors."""
-    lower = LOWER.get(op.name)
+    lower = LOWER.get(op.name) if not taken_whole(op, args) else None
     answer: Any = NotImplemented
     if lower is not None:
         set_modes(modes_below_autograd(m, m.dispatch))
@@ -98,6 +98,11 @@ _OUT: dict[Any, str] = {
     **{(n, "default"): "values" for n in ("sort", "topk", "kthvalue", "mode")}, "Tensor": "out", "default": "out",
     "dim_IntList": "IntList_out",
 }
+
+
+def taken_whole(op: Any, args: tuple[Any, ...]) -> bool:
+    """Whether the class of an argument has said that it takes this operator itself, not what it is made of."""
+    return any(op.name in getattr(type(v), "_wg_whole", ()) for v in args)
 
 
 def _run(op: Operator, args: tuple[Any, ...], m: Modes, inplace: bool) -> Any:
@@ -186,6 +191,8 @@ def run_operator(call: Call, call_next: Any) -> Any:
         writes.refuse_recorded(op, call.out, inputs, m)
         return dispatched_into(op, args, call.out, m)
     parts = COMPOSED.get(op.name) if own or m.saved_tensor_hooks is None else None
+    if own and taken_whole(op, args):
+        parts = None
     if parts is not None:  # what PyTorch makes of others is made of them here, above autograd
         with internal_calls():
             answer = parts(
@@ -274,7 +281,9 @@ def run_inplace(call: Call, call_next: Any) -> Any:
 def run_composite(call: Call, call_next: Any) -> Any:
     """An operator that is made of others: a gradient that is one operator of PyTorch has its name."""
     m, op, args = modes(), call.op, call.args
-    one = op.raw is not None and not m.grad and not call.kwargs and op.name in BACKWARD
+    one = op.raw is not None and not m.grad and not call.kwargs
+    if one and not (op.name in BACKWARD or taken_whole(op, args)):
+        one = False
     if one and (m.dispatch or dispatching(args)) and not any(type(v) is classes.Batched_ for v in args):
         return backward(op, args)
     with internal_calls():

@@ -217,7 +217,7 @@ def backward(op: Any, args: tuple[Any, ...]) -> Any:
         run = _MADE[op.name] = _on_arrays(op, _ARRANGED.get(op.name))
     if op.name in _ARRANGED:
         args = _ARRANGED[op.name][0](*args)
-    return ask(getattr(aten, BACKWARD[op.name]).default, run, False, args, {}, modes())
+    return ask(getattr(aten, BACKWARD.get(op.name, op.name)).default, run, False, args, {}, modes())
 
 
 def _on_arrays(op: Any, arranged: Any) -> Callable[..., Any]:
