@@ -81,6 +81,8 @@ def geometry_of_results(call: Call) -> Any:
         return empty_strided(tuple(t.shape), t.stride(), dtype=t.dtype, device="meta")
 
     args, kwargs = call.replaced([without(t) for t in call.tensors])
+    if kwargs.get("device") is not None:
+        kwargs["device"] = "meta"
     found = call.func(*args, **kwargs)
     if isinstance(found, (tuple, list)):
         return [_geometry(t) for t in found]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...autograd import Function
+from ...dispatch.subclass_dispatch import _data
 from ...graph.modes import modes
 from ...tensor import Tensor
 from ._dispatch import dispatch
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class _FromLocal(Function):
+class _FromTorchTensor(Function):
     @staticmethod
     def forward(ctx: Any, local: Any, mesh: Any, placements: Any, shape: Any, stride: Any, back: Any) -> Any:  # type: ignore[override]
         ctx.mesh, ctx.back = mesh, without_partial(placements) if back is None else back
@@ -31,7 +32,7 @@ class _FromLocal(Function):
         return grad.to_local(), None, None, None, None, None
 
 
-class _ToLocal(Function):
+class _ToTorchTensor(Function):
     @staticmethod
     def forward(ctx: Any, dtensor: Any, grad_placements: Any) -> Any:  # type: ignore[override]
         ctx.spec = dtensor._spec
@@ -107,13 +108,13 @@ class DTensor(Tensor):
                 if p.is_replicate():
                     broadcast(local_tensor.detach(), mesh, i)
         back = None if grad_placements is None else tuple(grad_placements)
-        return _FromLocal.apply(local_tensor, mesh, found, shape, stride, back)  # type: ignore[no-any-return]
+        return _FromTorchTensor.apply(local_tensor, mesh, found, shape, stride, back)  # type: ignore[no-any-return]
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Any:
         """This process's piece. ``grad_placements``: how its gradient will lie, if not as this tensor."""
         if not modes().grad:
             return self._local_tensor
-        return _ToLocal.apply(self, None if grad_placements is None else tuple(grad_placements))
+        return _ToTorchTensor.apply(self, None if grad_placements is None else tuple(grad_placements))
 
     def redistribute(self, device_mesh: Any = None, placements: Sequence[Placement] | None = None,
             async_op: bool = False, forward_dtype: Any = None, backward_dtype: Any = None) -> Any:
@@ -130,7 +131,15 @@ class DTensor(Tensor):
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Any:
         """The whole tensor, on every process."""
         everywhere = self.redistribute(placements=whole(self.device_mesh.ndim))
-        return _ToLocal.apply(everywhere, None if grad_placements is None else tuple(grad_placements))
+        return _ToTorchTensor.apply(everywhere, None if grad_placements is None else tuple(grad_placements))
+
+    def _set_data(self, new: Any) -> None:
+        if not isinstance(new, DTensor):
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                "incompatible tensor type.")
+        self._wg_data, self._local_tensor, self._spec = new._wg_data, new._local_tensor, new._spec
+
+    data = property(_data, _set_data)
 
     @property
     def device_mesh(self) -> Any:
