@@ -1,0 +1,10 @@
+"""``torch.distributed.pipelining``: a model in stages, one process each, which batches pass in pieces."""
+
+from __future__ import annotations
+
+from ._IR import Pipe, SplitPoint, pipe_split, pipeline
+from .schedules import Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleLoopedBFS
+from .stage import PipelineStage, build_stage
+
+__all__ = ["Pipe", "PipelineStage", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleLoopedBFS",
+    "SplitPoint", "build_stage", "pipe_split", "pipeline"]
