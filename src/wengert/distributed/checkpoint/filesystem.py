@@ -1,8 +1,8 @@
 """Checkpoints in a folder: a file of each process, and ``.metadata``, which says what is in them.
 
 A file gets its name when it is whole, and ``.metadata`` when all files have theirs. A checkpoint that is written over
-another has other files, and the old ones go when the new ``.metadata`` is there. So what is killed in between leaves the
-old checkpoint, or none. Reading runs no code of a file.
+another has other files, and the old ones go when the new ``.metadata`` is there. So what is killed in between leaves
+the old checkpoint, or none. Reading runs no code of a file.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def _done(value: Any) -> Any:
 class FileSystemWriter(StorageWriter):
     """Writes a checkpoint to the folder ``path``.
 
-    ``overwrite``: whether there may be one already. ``sync_files`` and the other options are PyTorch's: files are always
-    written to the disk.
+    ``overwrite``: whether there may be one already. ``sync_files`` and the other options are PyTorch's: files are
+    always written to the disk.
 
     >>> from wengert.distributed.checkpoint import FileSystemWriter
     >>> FileSystemWriter("checkpoint").path.name

@@ -79,8 +79,7 @@ class StorageMeta:
 
 @dataclass
 class Metadata:
-    """A checkpoint: what is in it (``state_dict_metadata``), how names came about (``planner_data``), and where it is.
-    """
+    """A checkpoint: what is in it (``state_dict_metadata``), whence the names (``planner_data``), and where it is."""
 
     state_dict_metadata: dict[str, Any]
     planner_data: Any = None

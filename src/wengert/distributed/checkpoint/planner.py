@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .metadata import ChunkStorageMetadata, MetadataIndex, TensorProperties
+if TYPE_CHECKING:
+    from .metadata import ChunkStorageMetadata, MetadataIndex, TensorProperties
 
 __all__ = ["LoadItemType", "LoadPlan", "LoadPlanner", "ReadItem", "SavePlan", "SavePlanner", "TensorWriteData",
     "WriteItem", "WriteItemType"]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import distributed as dist
 from ...autograd.grad_mode import no_grad
 from ...functions.places import PLACES
 from ...tensor import Tensor
 from ..tensor import DTensor, distribute_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict",
     "set_model_state_dict", "set_optimizer_state_dict", "set_state_dict"]
@@ -277,7 +279,8 @@ def _as_param(v: Any, p: Any) -> Any:
     return v
 
 
-def get_state_dict(model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> Any:
+def get_state_dict(model: Any, optimizers: Any, *, submodules: Any = None,
+        options: StateDictOptions | None = None) -> Any:
     """The state dicts of a model and its optimizers, by the names of the model's parameters.
 
     >>> from wengert.distributed.checkpoint.state_dict import get_state_dict

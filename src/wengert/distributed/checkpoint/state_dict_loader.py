@@ -22,8 +22,8 @@ def load(state_dict: Any, *, checkpoint_id: Any = None, storage_reader: Any = No
     """
     alone = is_alone(no_dist)
     if alone and not no_dist:
-        warnings.warn("torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to load in a "
-            "single process.", stacklevel=2)
+        warnings.warn("torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to load in "
+            "a single process.", stacklevel=2)
     processes = Processes(process_group, alone)
     storage = reader(storage_reader, checkpoint_id)
     names = sorted(dict.fromkeys(k for row in processes.everyone([str(k) for k in state_dict]) for k in row))

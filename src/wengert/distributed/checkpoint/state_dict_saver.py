@@ -29,8 +29,8 @@ def save(state_dict: Any, *, checkpoint_id: Any = None, storage_writer: Any = No
     """Write ``state_dict`` to the folder ``checkpoint_id``, all processes of ``process_group`` together.
 
     DTensors are written piece by piece, tensors that all have by one, other objects by the first process. Objects with
-    ``state_dict()`` are asked for it. Every process has to call it. Killed in between, it leaves the checkpoint that was
-    there before, or none.
+    ``state_dict()`` are asked for it. Every process has to call it. Killed in between, it leaves the checkpoint that
+    was there before, or none.
 
     >>> import tempfile, warnings; warnings.simplefilter("ignore")
     >>> import wengert.distributed.checkpoint as dcp
@@ -43,8 +43,8 @@ def save(state_dict: Any, *, checkpoint_id: Any = None, storage_writer: Any = No
     """
     alone = is_alone(no_dist)
     if alone and not no_dist:
-        warnings.warn("torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to save in a "
-            "single process.", stacklevel=2)
+        warnings.warn("torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to save in "
+            "a single process.", stacklevel=2)
     return _saved(asked(state_dict), writer(storage_writer, checkpoint_id), Processes(process_group, alone), planner)
 
 
@@ -150,11 +150,13 @@ def _through_folder(storage: Any, processes: Processes, results: Any, metadata: 
         time.sleep(_POLL)
     if not processes.is_coordinator:
         return None
-    everyone = []
-    for n in names:
-        everyone.append([WriteResult(MetadataIndex(name, offset, index), size, _StorageInfo(file, start, length))
-            for name, offset, index, size, file, start, length in load_file(path / n, weights_only=True)])
+    everyone = [_told(load_file(path / n, weights_only=True)) for n in names]
     storage.finish(metadata, everyone)
     for n in names:
         (path / n).unlink()
     return metadata
+
+
+def _told(rows: Any) -> list[WriteResult]:
+    return [WriteResult(MetadataIndex(name, offset, index), size, _StorageInfo(file, start, length))
+        for name, offset, index, size, file, start, length in rows]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .metadata import MetadataIndex
+if TYPE_CHECKING:
+    from .metadata import MetadataIndex
 
 __all__ = ["StorageReader", "StorageWriter", "WriteResult"]
 

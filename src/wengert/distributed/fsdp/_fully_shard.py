@@ -22,8 +22,8 @@ def fully_shard(module: Any, *, mesh: Any = None, reshard_after_forward: bool | 
     """Cut the parameters of ``module`` among the processes, those apart that an earlier call on a submodule has cut.
 
     They are DTensors afterwards. Before the module's forward they are brought together, and cut again after it
-    (``reshard_after_forward``, usual but for the outermost module); gradients are averaged and cut in the backward. Call
-    it on the layers first, then on the model, then make the optimizer. A mesh of two dimensions repeats along the
+    (``reshard_after_forward``, usual but for the outermost module); gradients are averaged and cut in the backward.
+    Call it on the layers first, then on the model, then make the optimizer. A mesh of two dimensions repeats along the
     first. ``shard_placement_fn(param)`` may name another dimension to cut than the first.
 
     >>> from wengert.distributed.fsdp import fully_shard

@@ -102,7 +102,9 @@ class Group:
         else:
             whole = T["cat"]([r.view(shape) for r in rows], piece.dim)
         size = piece.shape[piece.dim] if piece.shape else None
-        return whole if size is None or whole.shape[piece.dim] == size else whole.narrow(piece.dim, 0, size).contiguous()
+        if size is None or whole.shape[piece.dim] == size:
+            return whole
+        return whole.narrow(piece.dim, 0, size).contiguous()
 
     def unshard(self) -> None:
         """Let the modules have the whole parameters, as results of a step of the graph."""
@@ -263,7 +265,9 @@ class Gather(Function):
                 continue
             inner = group.pieces[i].inner
             if inner is not None:
-                g = (g if g.placements == inner.placements else g.redistribute(placements=inner.placements))._local_tensor
+                if g.placements != inner.placements:
+                    g = g.redistribute(placements=inner.placements)
+                g = g._local_tensor
             given[i] = g.detach()
         cut = group.cut_gradients(given)
         row = [None if cut.get(i) is None else DTensor(cut[i], spec) for i, spec in enumerate(ctx.specs)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._IR import Pipe, SplitPoint, pipe_split, pipeline
+from ._pipe import Pipe, SplitPoint, pipe_split, pipeline
 from .schedules import Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B, ScheduleLoopedBFS
 from .stage import PipelineStage, build_stage
 

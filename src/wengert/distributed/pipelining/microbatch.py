@@ -81,6 +81,6 @@ def merge_chunks(chunks: list[Any], chunk_spec: Any = None) -> Any:
         return type(first)(merge_chunks([c[i] for c in chunks],
             chunk_spec[i] if isinstance(chunk_spec, (list, tuple)) else chunk_spec) for i in range(len(first)))
     if isinstance(first, dict):
-        return {k: merge_chunks([c[k] for c in chunks], chunk_spec.get(k) if isinstance(chunk_spec, dict) else chunk_spec)
-            for k in first}
+        specs = chunk_spec if isinstance(chunk_spec, dict) else dict.fromkeys(first, chunk_spec)
+        return {k: merge_chunks([c[k] for c in chunks], specs.get(k)) for k in first}
     return first

@@ -93,8 +93,8 @@ class PipelineScheduleSingle(_Schedule):
             scale_grads)
         self._stage, self._num_stages = stage, stage.num_stages
         if n_microbatches < self._num_stages and type(self) is Schedule1F1B:
-            raise ValueError(f"Number of microbatches ({n_microbatches}) must be greater than or equal to the number of "
-                f"stages ({self._num_stages}).")
+            raise ValueError(f"Number of microbatches ({n_microbatches}) must be greater than or equal to the number "
+                f"of stages ({self._num_stages}).")
 
 
 class ScheduleGPipe(PipelineScheduleSingle):

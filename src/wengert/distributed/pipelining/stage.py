@@ -1,5 +1,4 @@
-"""A stage: a part of a model in one process, which gets activations from the stage before and gradients from the next.
-"""
+"""A stage: a part of a model in one process; activations come from the stage before, gradients from the next."""
 
 from __future__ import annotations
 
@@ -37,7 +36,8 @@ class PipelineStage:
         self.submod, self.stage_index, self.num_stages, self.device = submodule, stage_index, num_stages, device
         self.group, self.group_rank, self.group_size = group, dist.get_rank(group), dist.get_world_size(group)
         if self.group_size > num_stages:
-            raise RuntimeError(f"Pipeline group size {self.group_size} cannot be larger than number of stages {num_stages}")
+            raise RuntimeError(f"Pipeline group size {self.group_size} cannot be larger than number of stages "
+                f"{num_stages}")
         self.stage_index_to_group_rank = {i: i % self.group_size for i in range(num_stages)}
         self.has_backward = False
         self.kept: dict[int, tuple[Any, Any]] = {}  # inputs and outputs of forwards that wait for their backward
@@ -144,8 +144,7 @@ class PipelineStage:
                     [None if t is None else (tuple(t.shape), t.dtype) for t in live])
                 backward([t for t in live if t is not None], [g for t, g in zip(live, grads) if t is not None])
         if not self.is_first:
-            self._give(False, self.stage_index - 1, number,
-                [None if not t.requires_grad else t.grad if t.grad is not None else t.new_zeros(t.shape) for t in inputs])
+            self._give(False, self.stage_index - 1, number, [_gradient(t) for t in inputs])
 
     def _synchronised(self, last: bool) -> Any:
         """Data parallelism adds up gradients in the last backward of a batch only."""
@@ -167,6 +166,13 @@ class PipelineStage:
         self.local.clear()
 
 
+def _gradient(t: Any) -> Any:
+    """The gradient of an activation; None if it wants none."""
+    if not t.requires_grad:
+        return None
+    return t.grad if t.grad is not None else t.new_zeros(t.shape)
+
+
 def _strides(shape: Any) -> tuple[int, ...]:
     row: list[int] = []
     step = 1
@@ -176,6 +182,7 @@ def _strides(shape: Any) -> tuple[int, ...]:
     return tuple(row)
 
 
-def build_stage(stage_module: Any, stage_index: int, pipe_info: Any, device: Any = None, group: Any = None) -> PipelineStage:
+def build_stage(stage_module: Any, stage_index: int, pipe_info: Any, device: Any = None,
+        group: Any = None) -> PipelineStage:
     """The stage of a module that ``pipeline`` has made."""
     return PipelineStage(stage_module, stage_index, pipe_info.num_stages, device, group=group)

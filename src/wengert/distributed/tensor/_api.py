@@ -78,8 +78,8 @@ def distribute_module(module: Any, device_mesh: Any = None, partition_fn: Callab
     """
     mesh = _mesh(device_mesh)
     if module.__dict__.get("_distribute_module_applied", False):
-        raise RuntimeError("distribute_module should only be called once on a module, but it has already been called on "
-            "this module!")
+        raise RuntimeError("distribute_module should only be called once on a module, but it has already been called "
+            "on this module!")
     for name, part in module.named_modules():
         if partition_fn is not None:
             partition_fn(name, part, mesh)
@@ -106,8 +106,8 @@ def _replicate(module: Any, mesh: Any) -> None:
 def _taken(f: Callable[..., Any], name: str) -> int:
     n = len(inspect.signature(f).parameters)
     if n == 2:
-        warnings.warn(f"Deprecating {name} that takes two arguments (inputs, device_mesh), please use {name} that takes "
-            "in (module, inputs, device_mesh) instead!", FutureWarning, stacklevel=3)
+        warnings.warn(f"Deprecating {name} that takes two arguments (inputs, device_mesh), please use {name} that "
+            "takes in (module, inputs, device_mesh) instead!", FutureWarning, stacklevel=3)
     elif n != 3:
         raise ValueError(f"{name} should take in 3 arguments, but got {n} arguments!")
     return n

@@ -143,5 +143,6 @@ def cost(t: Any, now: Any, to: Any, size: int) -> float:
     hops = size - 1
     if isinstance(now, Partial) and not isinstance(to, Shard):
         hops *= 2
-    shared = hasattr(t, "_spec") and t._local_tensor.numel() * t.element_size() * (size if isinstance(now, Shard) else 1)
+    count = t._local_tensor.numel() * t.element_size()
+    shared = count * size if isinstance(now, Shard) else count
     return 6.6 + 0.6 * hops + shared * hops / size / 94e3 + (isinstance(now, Shard) and isinstance(to, Shard))

@@ -50,8 +50,8 @@ class DTensor(Tensor):
 
     Each process has a piece. How the pieces make the whole, a placement for each dimension of the mesh says: ``Shard``,
     ``Replicate``, ``Partial``. Operators compute with pieces and communicate where they must. Made by
-    ``distribute_tensor`` from the whole, by ``DTensor.from_local`` from pieces, or by ``zeros``, ``randn`` and others of
-    this module; ``to_local()`` gives the piece, ``full_tensor()`` the whole, ``redistribute`` other placements.
+    ``distribute_tensor`` from the whole, by ``DTensor.from_local`` from pieces, or by ``zeros``, ``randn`` and others
+    of this module; ``to_local()`` gives the piece, ``full_tensor()`` the whole, ``redistribute`` other placements.
 
     >>> from wengert.distributed.tensor import DTensor
     >>> isinstance(torch.ones(2), DTensor)
@@ -99,8 +99,8 @@ class DTensor(Tensor):
         mesh = _mesh(device_mesh)
         found = checked(placements, mesh, local_tensor.ndim)
         if (shape is None) != (stride is None):
-            raise RuntimeError(f"Found shape:{shape}, stride:{stride}.", "Please pass both shape and stride at the same "
-                "time.")
+            raise RuntimeError(f"Found shape:{shape}, stride:{stride}.", "Please pass both shape and stride at the "
+                "same time.")
         if run_check:
             from ._collectives import broadcast
 
@@ -123,8 +123,8 @@ class DTensor(Tensor):
             raise RuntimeError("placements is needed for redistribute!")
         for i, p in enumerate(placements):
             if isinstance(p, Partial) and self.placements[i] != p:
-                raise RuntimeError(f"Can not redistribute from {self.placements[i]} to {p}, redistributing to Partial is "
-                    "for internal use only!")
+                raise RuntimeError(f"Can not redistribute from {self.placements[i]} to {p}, redistributing to Partial "
+                    "is for internal use only!")
         mesh = device_mesh or self.device_mesh
         return Redistribute.apply(self, mesh, checked(placements, mesh, self.ndim), forward_dtype, backward_dtype)
 

@@ -9,7 +9,8 @@ from .table import along, rule, sizes
 
 # name -> by what pieces are reduced, and the places of ``dim`` and ``keepdim``
 _REDUCTIONS: dict[str, tuple[str | None, int, int]] = {
-    "sum": ("sum", 1, 2), "mean": ("avg", 1, 2), "amax": ("max", 1, 2), "amin": ("min", 1, 2), "prod": ("product", 1, 2),
+    "sum": ("sum", 1, 2), "mean": ("avg", 1, 2), "amax": ("max", 1, 2), "amin": ("min", 1, 2),
+    "prod": ("product", 1, 2),
     "max": ("max", 1, 2), "min": ("min", 1, 2), "nansum": ("sum", 1, 2), "logsumexp": (None, 1, 2), "any": (None, 1, 2),
     "all": (None, 1, 2), "argmax": (None, 1, 2), "argmin": (None, 1, 2), "var": (None, 1, 3), "std": (None, 1, 3),
     "var_mean": (None, 1, 3), "std_mean": (None, 1, 3), "median": (None, 1, 2), "count_nonzero": ("sum", 1, 9),

@@ -10,7 +10,8 @@ from .table import R, along, given, rule, run
 
 # name -> the place of ``dim``, its default, and the number of results
 _ROWS: dict[str, tuple[int, Any, int]] = {
-    "_softmax": (1, -1, 1), "_log_softmax": (1, -1, 1), "_safe_softmax": (1, -1, 1), "_softmax_backward_data": (2, -1, 1),
+    "_softmax": (1, -1, 1), "_log_softmax": (1, -1, 1), "_safe_softmax": (1, -1, 1),
+    "_softmax_backward_data": (2, -1, 1),
     "_log_softmax_backward_data": (2, -1, 1), "cumsum": (1, None, 1), "cumprod": (1, None, 1), "cummax": (1, None, 2),
     "cummin": (1, None, 2), "logcumsumexp": (1, None, 1), "sort": (1, -1, 2), "argsort": (1, -1, 1), "topk": (2, -1, 2),
     "kthvalue": (2, -1, 2), "flip": (1, None, 1), "roll": (2, None, 1), "tril": (-1, (-2, -1), 1),
@@ -107,7 +108,7 @@ def norm_backward(call: Any) -> Any:
 @rule("embedding")
 def embedding(call: Any) -> Any:
     """Shared along the features, the indices, or the rows: then each process has the rows that it has, and zeros."""
-    w, indices = call.args[:2]
+    _w, indices = call.args[:2]
     rest = [R] * (len(call.tensors) - 2)
     yield Shard(indices.ndim), [Shard(1), R, *rest]
     yield Partial(), [Shard(0), R, *rest]
@@ -145,7 +146,7 @@ def run_embedding(call: Any, plan: Any, args: Any, kwargs: Any) -> Any:
 @rule("embedding_scatter")
 def embedding_scatter(call: Any) -> Any:
     """The gradient of ``embedding``: partial if the indices are shared."""
-    g, indices = call.args[:2]
+    _g, indices = call.args[:2]
     yield Shard(1), [Shard(indices.ndim), R]
     for d in range(indices.ndim):
         yield Partial(), [Shard(d), Shard(d)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._spec import compute_local_shape
 from ..placement_types import Partial, Shard
-from .table import R, RULES, along, rule, run, sizes
+from .table import RULES, R, along, rule, run, sizes
 
 
 def waiting(call: Any) -> Any:

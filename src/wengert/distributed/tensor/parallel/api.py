@@ -22,8 +22,8 @@ def parallelize_module(module: Any, device_mesh: Any = None, parallelize_plan: A
     """
     mesh = _mesh(device_mesh)
     if mesh.ndim > 1:
-        raise ValueError(f"Tensor Parallel only accepts a 1D DeviceMesh, but found {mesh.ndim}D! If you have a 2-D or N-D "
-            'device_mesh, consider passing in device_mesh["tp"]')
+        raise ValueError(f"Tensor Parallel only accepts a 1D DeviceMesh, but found {mesh.ndim}D! If you have a 2-D or "
+            'N-D device_mesh, consider passing in device_mesh["tp"]')
     if parallelize_plan is None:
         warnings.warn("No parallelize_plan is provided and auto-parallel is not supported at the moment, so this "
             "parallelize_module will do nothing.")

@@ -200,16 +200,18 @@ class PrepareModuleInput(ParallelStyle):
             return module
 
         def arrange(_: Any, inputs: Any, named: dict[str, Any]) -> Any:
-            return self._inputs(inputs, device_mesh), {k: self._arranged(v, device_mesh, self.input_kwarg_layouts.get(k),
-                self.desired_input_kwarg_layouts.get(k)) for k, v in named.items()}
+            now, wanted = self.input_kwarg_layouts, self.desired_input_kwarg_layouts
+            return self._inputs(inputs, device_mesh), {
+                k: self._arranged(v, device_mesh, now.get(k), wanted.get(k)) for k, v in named.items()}
 
         module.register_forward_pre_hook(arrange, with_kwargs=True)
         return module
 
     def __repr__(self) -> str:
         return (f"PrepareModuleInput(input_layouts={self.input_layouts}, desired_input_layouts="
-            f"{self.desired_input_layouts}, input_kwarg_layouts={self.input_kwarg_layouts}, desired_input_kwarg_layouts="
-            f"{self.desired_input_kwarg_layouts}, use_local_output={self.use_local_output})")
+            f"{self.desired_input_layouts}, input_kwarg_layouts={self.input_kwarg_layouts}, "
+            f"desired_input_kwarg_layouts={self.desired_input_kwarg_layouts}, "
+            f"use_local_output={self.use_local_output})")
 
 
 class PrepareModuleOutput(ParallelStyle):
