@@ -73,7 +73,7 @@ def _spread(found: Any, outs: Any, call: Call) -> Any:
 
 def _check_plain(call: Call) -> None:
     """Refuse a plain tensor among DTensors, unless it is a number or one that an operator has made itself."""
-    if calling.was_internal or IMPLICIT or ALONG_CLASSES or call.base in ("masked_scale", "copy"):
+    if calling.was_internal or IMPLICIT or ALONG_CLASSES or call.base in ("masked_scale", "copy", "index"):
         return
     for t in call.tensors:
         if not hasattr(t, "_spec") and t.numel() != 1:
