@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.graph import saved_tensors_hooks
 from ...graph.modes import modes
@@ -12,6 +12,9 @@ from ...utils._become import become
 from ..tensor import Shard
 from ._group import Group, Piece, cut_parameter
 from ._policies import MixedPrecisionPolicy, OffloadPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _CLASSES: dict[type, type] = {}
 
@@ -114,7 +117,8 @@ class State:
             _settle_roots(module)
         group = self.group
         self.running += 1
-        if self.running == 1:
+        if self.running == 1 and not group.in_backward:
+            group.held = None
             group.unshard()
         if group.reshard_after_forward and modes().grad and group.pieces:
             context = saved_tensors_hooks(*group.hooks())
@@ -133,10 +137,29 @@ class State:
         if context is not None:
             context.__exit__(None, None, None)
         self.running = max(self.running - 1, 0)
-        if self.running == 0 and not self.kept:
-            self.group.reshard()
+        group, live = self.group, modes().grad
+        if live and group.pieces and not group.in_backward:
+            for t in tensors_in(output):
+                if t.requires_grad:
+                    t.register_hook(self.backward_comes)
+        if self.running == 0 and not self.kept and not group.in_backward:
+            group.reshard(hold=live and not group.reshard_after_forward)
         kind = self.group.mp.output_dtype
         return output if kind is None or output is None else cast(output, kind)
+
+
+    def backward_comes(self, gradient: Any) -> None:
+        """A gradient has come to an output."""
+        self.group.begin_backward()
+
+
+def tensors_in(v: Any) -> Iterator[Any]:
+    """The tensors in a nest of lists, tuples and dicts."""
+    if isinstance(v, Tensor):
+        yield v
+    elif isinstance(v, (list, tuple, dict)):
+        for x in v.values() if isinstance(v, dict) else v:
+            yield from tensors_in(x)
 
 
 def _settle_roots(module: Any) -> None:

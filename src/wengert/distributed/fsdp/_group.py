@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import distributed as dist
-from ...autograd import Function
+from ...autograd import Function, Variable
+from ...autograd.grad_mode import enable_grad, no_grad
 from ...functions.creation import zeros
 from ...functions.places import PLACES
 from ...graph.modes import modes
@@ -65,6 +66,8 @@ class Group:
         self.waiting: dict[int, Any] = {}  # gradients of backwards without synchronisation, whole
         self.again: list[Any] | None = None  # whole parameters, brought together again for a backward
         self.whole: list[Any] | None = None
+        self.held: list[Any] | None = None  # those of the forward, where they are not cut again
+        self.in_backward = False
         self.sharded: list[Any] = []
         self.hook: Any = None
 
@@ -111,19 +114,34 @@ class Group:
         if self.whole is not None:
             return
         self.sharded = [p.param for p in self.pieces]
-        whole = Gather.apply(self, *self.sharded) if self.pieces else ()
-        self.whole = list(whole)
-        for piece, value, cut in zip(self.pieces, self.whole, self.sharded):
+        whole = list(Gather.apply(self, *self.sharded)) if self.pieces and self.held is None else self.held or []
+        self.whole = whole
+        for piece, value, cut in zip(self.pieces, whole, self.sharded):
             value._wg_gathered = cut
             piece.put(value)
 
-    def reshard(self) -> None:
+    def reshard(self, hold: bool = False) -> None:
         """Let the modules have the cut parameters again."""
         if self.whole is None:
             return
         for piece, cut in zip(self.pieces, self.sharded):
             piece.put(cut)
+        self.held = self.whole if hold else None
         self.whole = None
+
+    def begin_backward(self) -> None:
+        """Before the backward of the module: what is computed again there needs whole parameters."""
+        if not self.in_backward:
+            self.in_backward = True
+            Variable._execution_engine.queue_callback(self.end_backward)
+            with enable_grad():
+                self.unshard()
+
+    def end_backward(self) -> None:
+        """The gradients of the parameters are there."""
+        if self.in_backward:
+            self.in_backward, self.held, self.again = False, None, None
+            self.reshard()
 
     # -- apart --------------------------------------------------------------------------------------------------------
 
@@ -134,7 +152,7 @@ class Group:
         if not self.sync:
             self.waiting = {i: g for i, g in grads.items() if g is not None}
             return {}
-        self.waiting, self.again = {}, None
+        self.waiting = {}
         found: dict[int, Any] = {}
         kind = self.mp.reduce_dtype
         given = {i: g if kind is None else g.to(kind) for i, g in grads.items() if g is not None}
@@ -200,7 +218,7 @@ class Group:
 
         def unpack(kept: Any) -> Any:
             if isinstance(kept, _Note):
-                with T["no_grad"]() if "no_grad" in T else _no_grad():
+                with no_grad():
                     return self._back(kept)
             return kept if outer is None else outer[1](kept)
 
@@ -208,15 +226,10 @@ class Group:
 
     def _back(self, note: _Note) -> Any:
         if self.again is None:
-            self.again = self.gathered([p.param for p in self.pieces])
+            self.again = (self.gathered([p.param for p in self.pieces]) if self.whole is None
+                else [w.detach() for w in self.whole])
         whole = self.again[note.which]
         return whole.as_strided(note.shape, note.stride, note.offset)
-
-
-def _no_grad() -> Any:
-    from ...autograd.grad_mode import no_grad
-
-    return no_grad()
 
 
 class _Note:
@@ -243,7 +256,7 @@ class Gather(Function):
 
     @staticmethod
     def forward(ctx: Any, group: Group, *params: Any) -> Any:  # type: ignore[override]
-        ctx.group, ctx.specs = group, [p._spec for p in params]
+        ctx.group, ctx.specs, ctx.last = group, [p._spec for p in params], not group.in_backward
         ctx.set_materialize_grads(False)
         found = []
         for piece, whole in zip(group.pieces, group.gathered(list(params))):
@@ -270,6 +283,8 @@ class Gather(Function):
                 g = g._local_tensor
             given[i] = g.detach()
         cut = group.cut_gradients(given)
+        if ctx.last:
+            group.end_backward()
         row = [None if cut.get(i) is None else DTensor(cut[i], spec) for i, spec in enumerate(ctx.specs)]
         return None, *row
 

@@ -143,6 +143,10 @@ def cost(t: Any, now: Any, to: Any, size: int) -> float:
     hops = size - 1
     if isinstance(now, Partial) and not isinstance(to, Shard):
         hops *= 2
-    count = t._local_tensor.numel() * t.element_size()
-    shared = count * size if isinstance(now, Shard) else count
+    if not hasattr(t, "_spec"):
+        return float("inf")
+    shared = t.numel() * t.element_size()  # of the whole: all processes must reckon alike
+    for i, p in enumerate(t._spec.placements):
+        if isinstance(p, Shard) and p is not now:
+            shared /= t._spec.mesh.size(i)
     return 6.6 + 0.6 * hops + shared * hops / size / 94e3 + (isinstance(now, Shard) and isinstance(to, Shard))

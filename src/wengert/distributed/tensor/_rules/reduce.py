@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._collectives import lengths
 from ..placement_types import Partial, Shard, _NormPartial
 from .table import along, rule, sizes
 
@@ -46,6 +47,6 @@ def _partial(call: Any, x: Any, d: int, how: str) -> Any:
         return _NormPartial(call.arg(1, "ord", 2))
     if how == "avg" and any(x.shape[d] % call.mesh.size(i) for i in range(call.mesh.ndim)):
         return None
-    if how in ("max", "min") and x.shape[d] < call.mesh.size():
-        return None
+    if how in ("max", "min") and any(not lengths(x.shape[d], call.mesh.size(i))[-1] for i in range(call.mesh.ndim)):
+        return None  # there is no extreme of nothing
     return Partial(how)

@@ -71,7 +71,7 @@ def squeeze(call: Any) -> Any:
 
 @rule("expand")
 def expand(call: Any) -> Any:
-    x, shape = call.args[0], tuple(call.args[1])
+    x, shape = call.args[0], tuple(call.arg(1, "shape", ()))  # to no dimensions, if none are named
     lead = len(shape) - x.ndim
     return moved(call, {d: d + lead for d in range(x.ndim) if shape[d + lead] in (-1, x.shape[d])})
 
@@ -190,9 +190,9 @@ def local_shape(call: Any, plan: Any) -> tuple[int, ...]:
 @run("view", "_unsafe_view", "reshape", "expand")
 def run_shaped(call: Any, plan: Any, args: Any, kwargs: Any) -> Any:
     """The shape that is asked for is that of the whole."""
-    x, shape, *rest = args
-    if not isinstance(shape, (tuple, list)):
+    if len(args) < 2 or not isinstance(args[1], (tuple, list)):
         return call.func(*args, **kwargs)
+    x, _, *rest = args
     mine = list(local_shape(call, plan))
     if call.base == "view" and not x.is_contiguous():
         return x.reshape(mine)
