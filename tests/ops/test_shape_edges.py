@@ -428,3 +428,9 @@ def test_views_of_tensors_without_dimensions(torch):
             match=r"index_select\(\): Index to scalar can have only 1 value, got 2 value\(s\)"):
         x.index_select(0, torch.tensor([0, 0]))
     assert x.index_select(0, torch.tensor([0])).item() == 2
+
+
+def test_a_recorded_gradient_of_some_parts(torch):
+    x = torch.arange(6.0, requires_grad=True)
+    (g,) = torch.autograd.grad((x.split(2)[1] ** 2).sum(), x, create_graph=True)
+    assert g.tolist() == [0, 0, 4, 6, 0, 0] and g.requires_grad

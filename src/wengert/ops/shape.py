@@ -223,7 +223,7 @@ def _assembled(F: Any, g: Any, shape: tuple[int, ...], keys: Any, join: Any) -> 
             if x is not None:
                 out[key] = x
         return out
-    sizes = [np.broadcast_to(0, shape)[key].shape for key in keys]
+    sizes = [np.broadcast_to(0, shape)[key].shape for _, key in zip(g, keys)]  # of which there may be no end
     return join([F.new_zeros(some, size) if x is None else x for x, size in zip(g, sizes)])
 
 

@@ -40,7 +40,8 @@ CASES = {
     "bmm": (lambda x, y: torch.bmm(x, y.transpose(1, 2)), X, Y), "linear": (lambda x, w: F.linear(x, w.t()), X, W),
     "bias": (lambda x, w, v: F.linear(x, w.t(), w.sum(0)), X, W, V),
     "einsum": (lambda x, w: torch.einsum("abk,kn->abn", x, w), X, W), "sum": (lambda x: x.sum(), X),
-    "sum_dim": (lambda x: x.sum(1), X), "mean_dim": (lambda x: x.mean(0, keepdim=True), X), "mean": (lambda x: x.mean(), X),
+    "sum_dim": (lambda x: x.sum(1), X), "mean_dim": (lambda x: x.mean(0, keepdim=True), X),
+    "mean": (lambda x: x.mean(), X),
     "var": (lambda x: x.var(-1), X), "max": (lambda x: x.max(), X), "amax": (lambda x: x.amax(1), X),
     "max_dim": (lambda x: x.max(dim=2)[0], X), "prod": (lambda x: x.prod(), X), "norm": (lambda x: x.norm(), X),
     "logsumexp": (lambda x: x.logsumexp(-1), X), "softmax": (lambda x: x.softmax(-1), X),
@@ -61,7 +62,8 @@ CASES = {
     "mse_loss": (F.mse_loss, X, Y), "attention": (lambda b: F.scaled_dot_product_attention(b, b, b), B),
     "causal": (lambda b: F.scaled_dot_product_attention(b, b, b, is_causal=True), B), "outer": (torch.outer, V, V),
     "addmm": (lambda x, w: torch.addmm(w[0], x[0], w), X, W), "in_place": (lambda x: x.clone().mul_(2).add_(x), X),
-    "repeat": (lambda x: x.repeat(1, 2, 1), X), "diff": (lambda x: x.diff(dim=1), X), "list": (lambda x: x[:, [0, 2]], X),
+    "repeat": (lambda x: x.repeat(1, 2, 1), X), "diff": (lambda x: x.diff(dim=1), X),
+    "list": (lambda x: x[:, [0, 2]], X),
 }
 
 
@@ -103,7 +105,8 @@ for first in ways:
         assert moved.placements == (second,) and torch.equal(moved.full_tensor(), x), (first, second)
     part = DTensor.from_local(torch.full((5, 7), float(rank + 1)), mesh, [Partial()]).redistribute(mesh, [first])
     assert torch.equal(part.full_tensor(), torch.full((5, 7), size * (size + 1) / 2)), first
-assert distribute_tensor(x, mesh, [Shard(0)]).to_local().shape[0] == len(range(5)[rank * -(-5 // size):][: -(-5 // size)])
+each = -(-5 // size)
+assert distribute_tensor(x, mesh, [Shard(0)]).to_local().shape[0] == len(range(5)[rank * each :][:each])
 
 # gradients through from_local, redistribute and to_local
 local = torch.full((2, 3), float(rank + 1), requires_grad=True)
@@ -121,8 +124,10 @@ a, b = distribute_tensor(torch.ones(4, 6), mesh, [Shard(0)]), distribute_tensor(
 assert (a @ b).placements == (Shard(0),) and (a @ b).shape == (4, 4)
 c = distribute_tensor(torch.ones(6, 4), mesh, [Shard(0)])
 assert (a.redistribute(placements=[Shard(1)]) @ c).placements == (Partial(),)
-assert a.sum().placements == (Partial(),) and a.sum(1).placements == (Shard(0),) and a.mean().placements == (Partial("avg"),)
-assert a.t().placements == (Shard(1),) and (a > 3).placements == (Shard(0),) and a.softmax(0).placements == (Replicate(),)
+assert a.sum().placements == (Partial(),) and a.sum(1).placements == (Shard(0),)
+assert a.mean().placements == (Partial("avg"),)
+assert a.t().placements == (Shard(1),) and (a > 3).placements == (Shard(0),)
+assert a.softmax(0).placements == (Replicate(),)
 
 # made in pieces; parameters, copies, optimizers
 assert zeros(5, 3, device_mesh=mesh, placements=[Shard(0)]).full_tensor().shape == (5, 3)
@@ -136,12 +141,11 @@ torch.manual_seed(0)
 layer = torch.nn.Linear(6, 4).double()
 twin = copy.deepcopy(layer)
 distribute_module(layer, mesh)
-for model, data in ((layer, distribute_tensor(drawn(8, 6), mesh, [Shard(0)])), (twin, None)):
-    data = kept.full_tensor() if data is None else data
-    kept = data
+data = drawn(8, 6)
+for model, rows in ((layer, distribute_tensor(data, mesh, [Shard(0)])), (twin, data)):
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
     for _ in range(3):
-        model(data).pow(2).mean().backward()
+        model(rows).pow(2).mean().backward()
         optimizer.step()
         optimizer.zero_grad()
 for p, q in zip(layer.parameters(), twin.parameters()):

@@ -105,7 +105,8 @@ if size == 4:
 # mixed precision: bfloat16 inside, float32 outside
 net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))
 seen = []
-net[0].register_forward_hook(lambda module, args, output: seen.append((args[0].dtype, module.weight.dtype, output.dtype)))
+net[0].register_forward_hook(lambda module, args, output: seen.append(
+    (args[0].dtype, module.weight.dtype, output.dtype)))
 fully_shard(net, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32, torch.float32))
 out = net(torch.ones(2, 8))
 out.sum().backward()
@@ -129,7 +130,8 @@ net.unshard()
 assert not isinstance(net[0].weight, DTensor) or net[0].weight.shape == (6, 8)
 net.reshard()
 state = net.state_dict()
-assert all(isinstance(v, DTensor) for v in state.values()) and list(state) == ["0.weight", "0.bias", "2.weight", "2.bias"]
+assert all(isinstance(v, DTensor) for v in state.values())
+assert list(state) == ["0.weight", "0.bias", "2.weight", "2.bias"]
 net.load_state_dict({k: v * 2 for k, v in state.items()})
 assert torch.equal(net[2].weight.full_tensor(), torch.ones(5, 6))
 frozen = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))

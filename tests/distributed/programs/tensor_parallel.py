@@ -40,7 +40,8 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     def __init__(self):
         super().__init__()
-        self.w1, self.w2, self.w3 = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH), nn.Linear(WIDTH, 4 * WIDTH)
+        self.w1, self.w3 = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(WIDTH, 4 * WIDTH)
+        self.w2 = nn.Linear(4 * WIDTH, WIDTH)
 
     def forward(self, x):
         return self.w2(F.silu(self.w1(x)) * self.w3(x))

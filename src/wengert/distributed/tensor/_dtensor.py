@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 class _FromTorchTensor(Function):
     @staticmethod
-    def forward(ctx: Any, local: Any, mesh: Any, placements: Any, shape: Any, stride: Any, back: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, local: Any, mesh: Any, placements: Any, shape: Any,  # type: ignore[override]
+            stride: Any, back: Any) -> Any:
         ctx.mesh, ctx.back = mesh, without_partial(placements) if back is None else back
         if shape is None:
             shape, stride = whole_geometry(local, mesh, placements)

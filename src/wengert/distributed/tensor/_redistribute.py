@@ -87,7 +87,8 @@ class Redistribute(Function):
     """``DTensor.redistribute``, with the redistribution back as its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, dtensor: Any, mesh: Any, placements: Any, forward_dtype: Any, backward_dtype: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, dtensor: Any, mesh: Any, placements: Any, forward_dtype: Any,  # type: ignore[override]
+            backward_dtype: Any) -> Any:
         ctx.placements, ctx.dtype, ctx.backward_dtype = dtensor.placements, dtensor.dtype, backward_dtype
         ctx.mesh = dtensor.device_mesh
         local = dtensor._local_tensor if forward_dtype is None else dtensor._local_tensor.to(forward_dtype)
