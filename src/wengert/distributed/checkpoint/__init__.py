@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .api import CheckpointException
 from .default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from .filesystem import FileSystemReader, FileSystemWriter
@@ -15,3 +17,9 @@ __all__ = ["BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata"
     "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter", "LoadPlan", "LoadPlanner", "Metadata", "ReadItem",
     "SavePlan", "SavePlanner", "StorageReader", "StorageWriter", "TensorStorageMetadata", "WriteItem", "async_save",
     "load", "load_state_dict", "save", "save_state_dict"]
+
+
+def __getattr__(name: str) -> Any:
+    from ...names.absent import absent_name
+
+    return absent_name(__name__, name)

@@ -58,6 +58,10 @@ def _clean(name: str, prefixes: list[str]) -> str:
     return name
 
 
+def _get_fqns(model: Any, name: str, *_: Any) -> set[str]:
+    return {_clean(name, _prefixes(model))}
+
+
 def _full(v: Any, options: StateDictOptions) -> Any:
     """Whole tensors, if they are asked for; nothing on other processes than the first with ``cpu_offload``."""
     if isinstance(v, dict):

@@ -42,7 +42,7 @@ def load_state_dict(state_dict: Any, storage_reader: Any, process_group: Any = N
         no_dist: bool = False, planner: Any = None) -> None:
     """``load``, by an older name; objects with a state are not asked."""
     storage_reader.reset()
-    _loaded(state_dict, storage_reader, Processes(process_group, is_alone(no_dist), coordinator_rank), planner)
+    _load_state_dict(state_dict, storage_reader, process_group, coordinator_rank, no_dist, planner)
 
 
 def _loaded(state_dict: Any, storage: Any, processes: Processes, planner: Any) -> None:
@@ -58,6 +58,11 @@ def _loaded(state_dict: Any, storage: Any, processes: Processes, planner: Any) -
         lambda plans: storage.prepare_global_plan(planner.create_global_plan(plans)))
     plan = planner.finish_plan(plans[processes.rank])
     processes.step("read", lambda: storage.read_data(plan, planner).wait())
+
+
+def _load_state_dict(state_dict: Any, storage_reader: Any, process_group: Any = None, coordinator_rank: int = 0,
+        no_dist: bool = False, planner: Any = None) -> None:
+    _loaded(state_dict, storage_reader, Processes(process_group, is_alone(no_dist), coordinator_rank), planner)
 
 
 def _load_state_dict_from_keys(keys: Any = None, *, checkpoint_id: Any = None, storage_reader: Any = None,

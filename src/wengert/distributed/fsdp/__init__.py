@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from ._fully_shard import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method, share_comm_ctx
+from typing import Any
+
 from ._policies import CPUOffloadPolicy, DataParallelMeshDims, MixedPrecisionPolicy, OffloadPolicy
+from ._sharding import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method, share_comm_ctx
 
 __all__ = ["CPUOffloadPolicy", "DataParallelMeshDims", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy",
     "UnshardHandle", "fully_shard", "register_fsdp_forward_method", "share_comm_ctx"]
+
+
+def __getattr__(name: str) -> Any:
+    from ...names.absent import absent_name
+
+    return absent_name(__name__, name)

@@ -59,6 +59,8 @@ class Shard(Placement):
         start = min(each * rank, size)
         return min(each, size - start), start
 
+    _local_shard_size_and_offset = local_shard_size_and_offset
+
 
 class _StridedShard(Shard):
     """A ``Shard`` that was made after one on a later dimension of the mesh, which cuts in ``split_factor`` pieces.
