@@ -112,7 +112,23 @@ BINARY(relu_grad, x <= 0 ? (REAL)0 : g)
 UNARY(sigmoid, F(sigmoid)(x))
 BINARY(sigmoid_grad, g * (x * (ONE - x)))
 BINARY(tanh_grad, g * ((ONE - x) * (ONE + x)))
-UNARY(gelu, OWN(gelu)(x))
+#if SINGLE
+/* By blocks: hardly any number of a layer lies beyond 4. */
+static void gelu_loop_f32(float *out, const float *const *in, size count)
+{
+    for (size at = 0; at < count; at += 128) {
+        const size n = count - at < 128 ? count - at : 128;
+        const float *x = in[0] + at;
+        float *to = out + at;
+        int near = 1;
+        for (size i = 0; i < n; i++) near &= (x[i] >= -4.0f) & (x[i] <= 4.0f);
+        if (near) EACH to[i] = gelu_centre(x[i]);
+        else EACH to[i] = gelu_wide(x[i]);
+    }
+}
+#else
+UNARY(gelu, gelu_f64(x))
+#endif
 BINARY(gelu_grad, g *F(gelu_slope)(x))
 UNARY(gelu_tanh, OWN(gelu_tanh)(x))
 BINARY(gelu_tanh_grad, g *F(gelu_tanh_slope)(x))
@@ -325,8 +341,23 @@ UNARY(reciprocal, ONE / x)
 /* In float32 throughout: what it loses is far below the last of 11 bits. */
 static inline float gelu_narrow(float x)
 {
-    float a = abs_f32(x), bound = a > 13.0f ? 13.0f : a;
-    return passed(x) - bound * exp_bounded_f32(-HALF * bound * bound, 0) * (HALF * erfcx_bounded_f32(bound * SQRT1_2));
+    const float magic = 12582912.0f;
+    float a = abs_f32(x), bound = a > 13.0f ? 13.0f : a, inverse = 1.0f / (bound + 4.0f), u = (bound - 4.0f) * inverse;
+    float y = bound * bound * -0.72134752f, t = y + magic, r = y - (t - magic); /* exp(-a^2 / 2) in powers of two */
+    float power = 0.00956971757f;
+    power = power * r + 0.0559211522f;
+    power = power * r + 0.240247786f;
+    power = power * r + 0.693121433f;
+    power = power * r + 0.999999225f;
+    power = float_of((int32_t)((uint32_t)bits_f32(power) + ((uint32_t)bits_f32(t) << 23)));
+    float tail = -0.00486286078f; /* as tail_short, to 2^-18 */
+    tail = tail * u - 0.00695446646f;
+    tail = tail * u + 0.0611014441f;
+    tail = tail * u - 0.186585426f;
+    tail = tail * u + 0.387046307f;
+    tail = tail * u - 0.60789305f;
+    tail = tail * u + 0.755286813f;
+    return passed(x) - bound * (inverse * tail) * power;
 }
 static void gelu_narrow_loop(float *out, const float *const *in, size n)
 {

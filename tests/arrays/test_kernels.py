@@ -751,6 +751,31 @@ def test_pairs(dtype):
         close(getattr(K, name)(*strided), want, ulps=4, scale=8 if name in ("lerp", "gated_grad") else 1e-300)
 
 
+@pytest.mark.parametrize("far", [1e-3, 0.5, 4.0, 4.5, 14.0])
+def test_gelu_of_any_block(far):
+    """Blocks without a number beyond 4 are computed in another way."""
+    x = np.random.default_rng(17).uniform(-far, far, 5000).astype(np.float32)
+    x[:4] = [0.0, -0.0, far, -far]
+    exact = K.gelu(x.astype(np.float64))
+    got = K.gelu(x)
+    assert (np.abs(got - exact) <= np.spacing(np.abs(exact).astype(np.float32))).all()
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(x))
+    assert np.isnan(K.gelu(np.array([0.5, np.nan], np.float32))).tolist() == [False, True]
+
+
+def test_gelu_of_halves():
+    """Of every number: rounded once, from what is exact to far more."""
+    for half in halves():
+        x = np.arange(1 << 16).astype(np.uint16).view(half)
+        with np.errstate(all="ignore"):
+            exact = K.gelu(x.astype(np.float64))
+            got = K.gelu(x).astype(np.float64)
+        fine = np.isfinite(exact) & (np.abs(exact) < 6e4)
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(exact))
+        slack = np.maximum(np.abs(exact) * float(ml_eps(half)) / 2 * 1.02, 3.1e-8 if half is np.float16 else 1e-37)
+        assert (np.abs(got[fine] - exact[fine]) <= slack[fine]).all()
+
+
 def test_sums_of_halves():
     rng = np.random.default_rng(16)
     for half in halves():

@@ -38,8 +38,11 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
         input, tensor1, tensor2 = to_common_dtype(input, tensor1, tensor2)
     if input.dtype.kind == "b":
         raise NotImplementedError('"addcmul_cpu_out" not implemented for \'Bool\'')
-    product = tensor1 * tensor2
-    return np.add(input, product if value == 1 else product * number(value, product.dtype))
+    product = K.multiply(tensor1, tensor2)
+    if value != 1:
+        product = product * number(value, product.dtype)
+    whole = type(product) is np.ndarray and product.shape == input.shape and product.dtype == input.dtype
+    return K.add(input, product, product) if whole else np.add(input, product)
 
 
 _WHOLE_QUOTIENT = ("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
