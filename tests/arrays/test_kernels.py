@@ -1061,6 +1061,24 @@ def test_small_matrices(n, batch, dtype):
             close(behind, got, ulps=4000, scale=10)
 
 
+@pytest.mark.parametrize("sizes", [(1, 2, 1), (12, 4, 32), (13, 6, 33), (30, 64, 31), (5, 7, 9), (64, 130, 100), (3, 0, 2)])
+def test_products_of_bfloat16(sizes):
+    _, brain = halves()
+    rng = np.random.default_rng(18)
+    n, k, m = sizes
+    a, b = rng.standard_normal((n, k)).astype(brain), rng.standard_normal((k, m)).astype(brain)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    room = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64)) * 1e-6 + np.abs(exact) * 2.0**-8 * 1.01
+    for x, y in ((a, b), (np.asfortranarray(a), b), (a, np.asfortranarray(b)), (a[::-1], b)):
+        want = exact[::-1] if x.strides[0] < 0 else exact
+        for find in (K.brain_product, K.plain("brain_product")):
+            got = find(x, y)
+            assert got.dtype == brain and got.flags.c_contiguous
+            assert (np.abs(got.astype(np.float64) - want) <= (room[::-1] if x.strides[0] < 0 else room)).all()
+    a[0, :1], b[:1, 0] = np.inf, np.nan
+    np.testing.assert_array_equal(np.isnan(K.brain_product(a, b)), np.isnan(K.plain("brain_product")(a, b)))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
 def test_sparse_products(dtype):
     rng = np.random.default_rng(3)

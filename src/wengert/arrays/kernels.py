@@ -39,7 +39,7 @@ FAMILIES = {
     "groups": ("group_norm", "group_norm_grad"),
     "windows": ("window_counts", "im2col", "col2im", "conv", "conv_input", "conv_weight", "max_pool", "max_pool_grad",
         "max_pool_values", "avg_pool", "avg_pool_grad"),
-    "matrices": ("substitute", "cholesky_lower", "sparse_product"),
+    "matrices": ("substitute", "cholesky_lower", "sparse_product", "brain_product"),
     "alignments": ("alignment_loss", "alignment_grad"),
     "sampling": ("grid_sample", "grid_sample_grad"),
     "layout": ("cast", "in_order", "restrided", "triangle", "pieces", "joined"),

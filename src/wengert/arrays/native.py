@@ -279,6 +279,11 @@ def max_pool_values(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilatio
     return plain(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
 
 
+def brain_product(a: Array, b: Array) -> Array:
+    value = _kernels.brain_product(a, b)
+    return cast(dot(cast(a, _SINGLE), cast(b, _SINGLE)), a.dtype) if value is NotImplemented else value
+
+
 def in_order(x: Array) -> Array:
     value = _kernels.in_order(x)
     return layout.in_order(x) if value is NotImplemented else value

@@ -26,6 +26,8 @@ def mT(x: Any) -> Any:
 def product(a: Any, b: Any) -> Any:
     """``a @ b`` with half precision carried in float32."""
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
+        if a.dtype.kind == "V" and a.ndim == b.ndim == 2 and a.dtype == b.dtype:
+            return K.brain_product(a, b)
         return K.cast(as_array(product(K.cast(a, np.dtype(np.float32)), K.cast(b, np.dtype(np.float32)))), a.dtype)
     if a.ndim == 2 and b.ndim == 2 and a.dtype.kind in "fc":
         try:
