@@ -1061,7 +1061,8 @@ def test_small_matrices(n, batch, dtype):
             close(behind, got, ulps=4000, scale=10)
 
 
-@pytest.mark.parametrize("sizes", [(1, 2, 1), (12, 4, 32), (13, 6, 33), (30, 64, 31), (5, 7, 9), (64, 130, 100), (3, 0, 2)])
+@pytest.mark.parametrize(
+    "sizes", [(1, 2, 1), (12, 4, 32), (13, 6, 33), (30, 64, 31), (5, 7, 9), (64, 130, 100), (3, 0, 2)])
 def test_products_of_bfloat16(sizes):
     _, brain = halves()
     rng = np.random.default_rng(18)
