@@ -19,6 +19,7 @@ MPIEXEC = Path(sys.executable).with_name("mpiexec")
 @pytest.fixture(autouse=True)
 def _needs_mpi(request):
     if request.module.__name__.rpartition(".")[2] not in WITHOUT_MPI and find_spec("mpi4py") is None:
+        assert "WENGERT_REQUIRE_MPI" not in os.environ, "mpi4py is required here"
         pytest.skip("mpi4py is missing; the extra wengert[mpi] brings it and an MPI")
 
 
