@@ -26,6 +26,10 @@ def test_parameters_in_pieces(torchrun):
         everyone_done(torchrun("fully_sharded.py", count), count)
 
 
+def test_the_older_module_around_a_module(torchrun):
+    everyone_done(torchrun("older_fsdp.py", 2), 2)
+
+
 def test_stages_and_schedules(torchrun):
     for count in (2, 3):
         everyone_done(torchrun("pipelined.py", count), count)
