@@ -108,3 +108,7 @@ def _child(module: Any, name: str, child: Module, policy: Any, make: Callable[..
         return taken
     setattr(module, name, make(child, **(verdict if isinstance(verdict, dict) else {})))
     return count
+
+
+def _or_policy(module: Any, recurse: bool, nonwrapped_numel: int, policies: Any) -> bool:
+    return any(bool(p(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel)) for p in policies)

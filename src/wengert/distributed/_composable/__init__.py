@@ -1,0 +1,7 @@
+"""``torch.distributed._composable``: what is done to a module that stays itself."""
+
+from __future__ import annotations
+
+from ..fsdp import fully_shard
+
+__all__ = ["fully_shard"]
