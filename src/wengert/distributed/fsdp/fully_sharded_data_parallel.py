@@ -237,8 +237,9 @@ class FullyShardedDataParallel(Module):
         for m, name, p in places:
             if id(p) not in shared:
                 shared[id(p)] = Parameter(p.detach().full_tensor().clone(), requires_grad=p.requires_grad)
-                if with_grads and p.grad is not None:
-                    shared[id(p)].grad = p.grad.full_tensor()
+                grad: Any = p.grad if with_grads else None
+                if grad is not None:
+                    shared[id(p)].grad = grad.full_tensor()
             m._parameters[name] = shared[id(p)]
         try:
             yield
