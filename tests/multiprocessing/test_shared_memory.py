@@ -197,3 +197,15 @@ def test_memory_and_files_are_given_back():
     del kept
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="it counts open files")
+def test_a_module_is_in_one_file():
+    model = nn.Sequential(*[nn.Linear(3, 3) for _ in range(20)])
+    before = len(os.listdir("/proc/self/fd"))
+    model.share_memory()
+    assert len(os.listdir("/proc/self/fd")) <= before + 2
+    assert model[0].weight.untyped_storage().nbytes() == 36 and model[19].bias.untyped_storage().nbytes() == 12
+    assert len({p.untyped_storage().data_ptr() for p in model.parameters()}) == 40
+    model[3].weight.data.zero_()
+    assert model[2].weight.ne(0).all() and model[3].bias.ne(0).all() and model[4].weight.ne(0).all()

@@ -23,16 +23,14 @@ def place_and_type(flat: np.ndarray) -> tuple[Any, ...]:
 
 
 class SharedBlock:
-    """Memory that other processes map too (a ``multiprocessing.heap.Arena``): the base of NumPy arrays on it."""
+    """A part of memory that other processes map too, which a file is of: the base of NumPy arrays on it."""
 
-    __slots__ = ("__array_interface__", "__weakref__", "address", "arena", "lease")
+    __slots__ = ("__array_interface__", "__weakref__", "address", "file", "size", "start")
 
-    def __init__(self, arena: Any, lease: Any = None) -> None:
-        self.arena = arena
-        self.lease = lease  # who is to know when the last array on it is gone: it goes then
-        self.address = address(np.frombuffer(arena.buffer, np.uint8))
-        self.__array_interface__ = {"shape": (arena.size,), "typestr": "|u1", "data": (self.address, False),
-            "version": 3}
+    def __init__(self, file: Any, start: int, size: int) -> None:
+        self.file, self.start, self.size = file, start, size
+        self.address = address(np.frombuffer(file.buffer, np.uint8)) + start
+        self.__array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (self.address, False), "version": 3}
 
 
 def block_of(array: Any) -> SharedBlock | None:

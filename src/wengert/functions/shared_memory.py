@@ -11,8 +11,10 @@ import gc
 import os
 import threading
 import weakref
+from mmap import mmap
 from multiprocessing.heap import Arena
 from multiprocessing.reduction import ForkingPickler
+from tempfile import mkstemp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,40 +32,53 @@ if TYPE_CHECKING:
 
     from .storage import UntypedStorage
 
-# The blocks that this process maps, by the number of their file: what arrives twice is mapped once.
-_BLOCKS: weakref.WeakValueDictionary[Any, SharedBlock] = weakref.WeakValueDictionary()
+# The files that this process maps, by their numbers: what arrives twice is mapped once.
+_FILES: weakref.WeakValueDictionary[Any, SharedFile] = weakref.WeakValueDictionary()
 _LOCK, _MOVING = threading.Lock(), threading.RLock()
 _SMALL = 4096  # bytes that travel with the handle
+_LINE = 64  # where a part of a file may begin
 
 
 # -- the memory --------------------------------------------------------------------------------------------------------
 
 
-def new_block(size: int) -> SharedBlock:
-    """A block of ``size`` bytes, zeros at first."""
-    if not hasattr(os, "memfd_create"):
-        return _known(SharedBlock(Arena(max(size, 1))))
-    file = os.memfd_create("wengert")
-    os.ftruncate(file, max(size, 1))
-    return _known(SharedBlock(map_file(file, max(size, 1))))
+class SharedFile:
+    """An open file without a name, and its memory in this process."""
+
+    __slots__ = ("__weakref__", "blocks", "buffer", "fd", "size")
+
+    def __init__(self, fd: int, size: int) -> None:
+        self.fd, self.size, self.buffer = fd, size, mmap(fd, size)
+        self.blocks: weakref.WeakValueDictionary[int, SharedBlock] = weakref.WeakValueDictionary()
+        weakref.finalize(self, os.close, fd).atexit = False
+        found = os.fstat(fd)
+        _FILES[found.st_dev, found.st_ino] = self
+
+    def block(self, start: int, size: int) -> SharedBlock:
+        """The part that begins at ``start``."""
+        with _LOCK:
+            found = self.blocks.get(start)
+            if found is None:
+                found = self.blocks[start] = SharedBlock(self, start, size)
+        return found
 
 
-def map_file(file: int, size: int) -> Arena:
-    """The memory of an open file, which is closed with it."""
-    arena = Arena(size, file)  # type: ignore[call-arg]
-    weakref.finalize(arena, os.close, file).atexit = False
-    return arena
+def new_file(size: int) -> Any:
+    """A file of ``size`` bytes, zeros at first."""
+    if os.name == "nt":
+        return Arena(max(size, 1))
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("wengert")
+    else:
+        fd, name = mkstemp(prefix="wengert-")
+        os.unlink(name)
+    os.ftruncate(fd, max(size, 1))
+    return SharedFile(fd, max(size, 1))
 
 
-def _known(block: SharedBlock) -> SharedBlock:
-    if os.name != "nt":
-        _BLOCKS[_number(block.arena.fd)] = block
-    return block
-
-
-def _number(file: int) -> tuple[int, int]:
-    found = os.fstat(file)
-    return found.st_dev, found.st_ino
+def block_at(file: Any, start: int, size: int) -> SharedBlock:
+    """A part of a file; the one that is here already if it is."""
+    return file.block(start, size) if type(file) is SharedFile else SharedBlock(file, start, size)
 
 
 def as_bytes(block: SharedBlock) -> np.ndarray:
@@ -88,12 +103,16 @@ def share(tensors: Iterable[Tensor]) -> None:
 def _share(tensors: list[Tensor]) -> None:
     if any(t.is_meta for t in tensors):
         raise RuntimeError("_share_filename_: only available on CPU")
+    owners = {id(owner): owner for owner in (owner_of(lazy.window(t._wg_data)) for t in tensors)}
+    room = _Room(sum(_in_lines(owner.nbytes) for owner in owners.values()))
+    del owners
     sharers = _looking_at({id(owner_of(lazy.window(t._wg_data))) for t in tensors if not _alone(t)})
     for t in tensors:
         if not t.is_shared():  # which an earlier one has not done with
             flat = place_of(t._wg_data)[0]
             storage = STORAGES.get(place_and_type(flat))
-            moved = _move(flat, [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._wg_data))), ()) if o is not t)])
+            others = sharers.get(id(owner_of(lazy.window(t._wg_data))), ())
+            moved = _move(flat, [t, *(o for o in others if o is not t)], room)
             if storage is not None:
                 _storage_moved(storage, moved)
 
@@ -105,7 +124,8 @@ def share_storage(storage: UntypedStorage) -> None:
             return
         storage.bytes()  # which a storage without numbers refuses
         owner = id(owner_of(storage.array))
-        _storage_moved(storage, _move(storage.array, _looking_at({owner}).get(owner, [])))
+        room = _Room(_in_lines(storage.array.nbytes))
+        _storage_moved(storage, _move(storage.array, _looking_at({owner}).get(owner, []), room))
 
 
 def _storage_moved(storage: UntypedStorage, array: np.ndarray) -> None:
@@ -136,9 +156,28 @@ def _looking_at(owners: set[int]) -> dict[int, list[Tensor]]:
     return found
 
 
-def _move(flat: np.ndarray, tensors: list[Tensor]) -> np.ndarray:
+def _in_lines(size: int) -> int:
+    return max(-(-size // _LINE), 1) * _LINE
+
+
+class _Room:
+    """One file for all that moves at once: each has an open file else."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.used, self.file = size, 0, new_file(size)
+
+    def take(self, size: int) -> np.ndarray:
+        """The next ``size`` bytes."""
+        wanted = _in_lines(size)
+        if self.used + wanted > self.size:  # a copy may be longer than what was counted
+            return as_bytes(block_at(new_file(wanted), 0, max(size, 1)))
+        self.used += wanted
+        return as_bytes(block_at(self.file, self.used - wanted, max(size, 1)))
+
+
+def _move(flat: np.ndarray, tensors: list[Tensor], room: _Room) -> np.ndarray:
     """Move the memory of ``flat``, with the tensors that look at it; where it is now."""
-    memory = as_bytes(new_block(flat.nbytes))
+    memory = room.take(flat.nbytes)
     memory[: flat.nbytes] = flat.view(np.uint8)
     for t in tensors:
         _, offset, strides = place_of(t._wg_data)
@@ -158,40 +197,39 @@ def _move(flat: np.ndarray, tensors: list[Tensor]) -> np.ndarray:
 # -- what is sent ------------------------------------------------------------------------------------------------------
 
 
-def attach(handle: Any, size: int, content: bytes | None) -> SharedBlock:
-    """The block whose file arrives; the one that is here already if it is.
+def attach(handle: Any, size: int, content: bytes | None) -> SharedFile:
+    """The file that arrives; the one that is here already if it is.
 
-    ``content``: the bytes of a small block, for the case that nobody has the file any more.
+    ``content``: the bytes of a small one, for the case that nobody has it any more.
     """
-    if os.name == "nt":
-        return SharedBlock(handle)
     try:
-        file = handle.detach()
+        fd = handle.detach()
     except (FileNotFoundError, ConnectionError, EOFError) as e:
         if content is None:
             raise type(e)("the process that sent this tensor has ended, and its memory with it: it must run until the "
                 "tensor has been received") from e
-        block = new_block(size)
-        as_bytes(block)[:] = np.frombuffer(content, np.uint8)
-        return block
+        file: SharedFile = new_file(size)
+        file.buffer[:] = content
+        return file
+    found = os.fstat(fd)
     with _LOCK:
-        known = _BLOCKS.get(_number(file))
+        known = _FILES.get((found.st_dev, found.st_ino))
         if known is None:
-            return _known(SharedBlock(map_file(file, size)))
-    os.close(file)
+            return SharedFile(fd, size)
+    os.close(fd)
     return known
 
 
-def reduce_block(block: SharedBlock) -> tuple[Any, ...]:
-    """What to send of a block: its open file."""
-    if block.lease is not None:
-        block.lease.keep()
-    if os.name == "nt":
-        return attach, (block.arena, block.arena.size, None)
+def reduce_file(file: SharedFile) -> tuple[Any, ...]:
+    """What to send of a file: itself, open."""
     from multiprocessing.reduction import DupFd
 
-    size = block.arena.size
-    return attach, (DupFd(block.arena.fd), size, as_bytes(block).tobytes() if size <= _SMALL else None)
+    return attach, (DupFd(file.fd), file.size, file.buffer[:] if file.size <= _SMALL else None)
+
+
+def reduce_block(block: SharedBlock) -> tuple[Any, ...]:
+    """What to send of a part of a file."""
+    return block_at, (block.file, block.start, block.size)
 
 
 def rebuild(array: Any, requires_grad: bool, is_parameter: bool) -> Tensor:
@@ -237,6 +275,7 @@ def _forked() -> None:
 
 for _kind in (Tensor, Parameter):
     ForkingPickler.register(_kind, reduce_tensor)
+ForkingPickler.register(SharedFile, reduce_file)
 ForkingPickler.register(SharedBlock, reduce_block)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
