@@ -235,7 +235,11 @@ def _plain_seed(t: Any, g: Any) -> Any:
         return g._wg_data
     if data.size != 1 or data.dtype.kind != "f" or type(data) is StoragelessArray:
         return None
-    return new_filled(data, np.ones, data.shape, data.dtype)
+    if type(data) is not np.ndarray:
+        return new_filled(data, np.ones, data.shape, data.dtype)
+    one = np.empty(data.shape, data.dtype)  # behind fewer questions than ``np.ones``
+    one.fill(1)
+    return one
 
 
 def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
