@@ -47,6 +47,7 @@ class Run:
         self.buffers: dict[str, list[Any]] = {}
         self.surroundings = Surroundings(False)
         self.probe = probe or (lambda what, block: None)
+        self.quiet = set() if probe is not None else quiet(schedule, len(segments))
 
     # -- the forward ---------------------------------------------------------------------------------------------------
 
@@ -86,9 +87,11 @@ class Run:
                     if name not in self.given:
                         del env[name]
         env = {name: env[name] for name in (*segment.outputs, *self.given)}
-        held = {name: detached(env[name]) for name in segment.outputs}
-        (self.plain if o is None else self.saved)[i] = held
-        self._wait(i, env)
+        if o is None or i + 1 not in self.quiet:
+            held = {name: detached(env[name]) for name in segment.outputs}
+            (self.plain if o is None else self.saved)[i] = held
+        if i not in self.quiet or i in self.saved:
+            self._wait(i, env)
         return env
 
     def _outlives(self, i: int) -> bool:
@@ -288,6 +291,27 @@ class Run:
 
         with saved_tensors_hooks(catch, _same):
             return detached(op.run(values))
+
+
+def quiet(schedule: Sequence[Step], count: int) -> set[int]:
+    """The blocks that run as without a plan: saved whole, once, before whose backward nothing is done. They need no
+    input but what their graph has. The loss is one.
+    """
+    found = set(range(count + 1))
+    forwards: dict[int, int] = {}
+    before = ""
+    for at, (op, i, o) in enumerate(schedule):
+        if op == "forward":
+            forwards[i] = forwards.get(i, 0) + 1
+            if o != 0 or forwards[i] > 1 or before == "backward":
+                found.discard(i)
+        elif op == "free":
+            found.discard(i + 1)  # whose input goes
+        elif schedule[at - 1][0] != "backward" and i < count:
+            found.discard(i)
+        if op == "backward":
+            before = op
+    return found
 
 
 class _Buffers:

@@ -2,7 +2,7 @@
 
 One way saves everything, as without a plan. In another no block saves, and each is recomputed before its backward. In
 the others blocks keep some operations' results. Bytes are those of the last step. The seconds of a block are the least
-of all steps, times what the median step without a plan takes more than the sum of these.
+of all steps, times what the median step without a plan takes more than the quickest.
 """
 
 from __future__ import annotations
@@ -139,10 +139,9 @@ class Measured:
         return min(row[kind, block].time if (kind, block) in row else 0.0 for row in self.rows)
 
     def ratio(self) -> float:
-        """The time of the median step in that of the quickest parts."""
-        steps = [sum(span.time for span in row.values()) for row in self.rows]
+        """The time of the quickest step in that of the quickest parts."""
         quick = sum(self.least(*key) for key in self.rows[0])
-        return median(steps) / quick if quick else 1.0
+        return min(sum(span.time for span in row.values()) for row in self.rows) / quick if quick else 1.0
 
     def span(self, block: int, kind: str) -> Span:
         """Bytes."""
@@ -183,8 +182,9 @@ def measure(program: Program, segments: Sequence[Segment], bench: Bench, tensors
             - probe.events[0][3]))
         tick()
     plain = {"time": median(t for t, _ in unplanned), "peak": unplanned[-1][1]}
+    usual = plain["time"] / min(t for t, _ in unplanned)  # what the median takes more than the quickest
     for way in (*found, recomputed):
-        way.scale = found[0].ratio()
+        way.scale = found[0].ratio() * usual
     return _Builder(segments, facts, ways, found, recomputed).chain(), ways, plain
 
 
