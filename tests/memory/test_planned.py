@@ -245,6 +245,17 @@ def test_gradients_of_other_kinds():
         value.backward()
     del value
     module(sample)  # an output that nobody uses
+    x = sample.clone()
+    value = loss(module(x))
+    x.zero_()
+    with pytest.raises(RuntimeError, match="written to"):
+        value.backward()
+    model.zero_grad(set_to_none=True)
+
+
+def test_a_model_of_nothing():
+    module = plan(nn.Sequential(), torch.ones(4, requires_grad=True), 1.0, repeats=1, progress=False)
+    assert module(torch.ones(2)).sum() == 2
 
 
 class Cube(torch.autograd.Function):

@@ -55,6 +55,7 @@ class Run:
         """What the model gives."""
         env: dict[str, Any] = dict(zip(self.program.inputs, tensors))
         self.given = {name: detached(value) for name, value in env.items()}
+        self.versions = [t._version for t in self.given.values()]
         self.constant = self.constant | {id(storage(t)) for t in tensors_of(list(tensors))}
         last = len(self.segments) - 1
         ran = -1
@@ -197,6 +198,9 @@ class Run:
 
     def _inputs(self, i: int) -> dict[str, Any]:
         """The values that come into block ``i``."""
+        if [t._version for t in self.given.values()] != self.versions:
+            raise RuntimeError("an input of a planned module was written to before the backward, which computes values "
+                "from it again")
         found = dict(self.given)
         if i:
             found.update(self.plain[i - 1] if i - 1 in self.plain else self.saved[i - 1])

@@ -85,7 +85,7 @@ class Plan:
         """The smallest budget that can be met."""
         return least(self.chain)
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """Whether nothing is recomputed: the model runs as it is."""
         return self.schedule == self.chain.plain()

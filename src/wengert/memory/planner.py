@@ -94,7 +94,7 @@ def _program(model: Module, call: Call, bench: Bench, blocks: Sequence[str | Mod
     try:
         with bench.state():
             program, traced = trace(model, call, blocks=names)
-        why = _differs(model, program, call, bench)
+        why = _differs(model, program, call, bench) if program.operations else "it consists of nothing"
     except UntraceableError as error:
         why = str(error)
     if why is not None:
