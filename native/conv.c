@@ -129,6 +129,15 @@ static void pad_gradients(struct conv *v)
     close_source(&v->source, 1);
 }
 
+/* Whether places of an axis with a remainder are reached by a tap, from windows that there are. */
+static int meets(const struct axis *a, size remainder, size tap)
+{
+    if (tap * a->dilation % a->stride != remainder) return 0;
+    const struct class c = class_of(a, remainder);
+    const size first = c.window - (tap * a->dilation - remainder) / a->stride;
+    return first < a->count && first + c.count > 0;
+}
+
 /* A lattice for every combination of remainders that images have places of. */
 static void backward_lattices(struct conv *v)
 {
@@ -151,24 +160,19 @@ static void backward_lattices(struct conv *v)
                     if (k < 2) l->step[k] = around[k];
                 }
                 if (!windows) continue;
-                size *offset = index;
-                for (size f = 0; f < v->filters; f++)
-                    FOR_EACH_TAP(v) {
-                        const size tap[] = {kz, ky, kx};
-                        size at = f * s->plane, ours = 1;
-                        for (int k = 0; k < AXES; k++) {
-                            const size place = tap[k] * a[k].dilation;
-                            ours &= place % a[k].stride == r[k];
-                            at -= (place - r[k]) / a[k].stride * around[k];
-                        }
-                        if (ours) *offset++ = at;
-                    }
-                l->offset = index, l->depth = offset - index, l->tap = offset;
-                for (size f = 0; f < v->filters; f++)
-                    FOR_EACH_TAP(v)
-                        if (kz * a[0].dilation % a[0].stride == rz && ky * a[1].dilation % a[1].stride == ry && kx * a[2].dilation % a[2].stride == rx)
-                            *offset++ = f * v->channels * v->kernel + (kz * a[1].kernel + ky) * a[2].kernel + kx;
-                index = offset;
+                size taps = 0, *offset = index;
+                FOR_EACH_TAP(v) taps += meets(&a[0], rz, kz) && meets(&a[1], ry, ky) && meets(&a[2], rx, kx);
+                size *tap = offset + taps * v->filters;
+                l->offset = index, l->depth = taps * v->filters, l->tap = tap;
+                FOR_EACH_TAP(v) {
+                    if (!meets(&a[0], rz, kz) || !meets(&a[1], ry, ky) || !meets(&a[2], rx, kx)) continue;
+                    const size place[] = {kz, ky, kx};
+                    *offset = 0;
+                    for (int k = 0; k < AXES; k++) *offset -= (place[k] * a[k].dilation - r[k]) / a[k].stride * around[k];
+                    offset++, *tap++ = (kz * a[1].kernel + ky) * a[2].kernel + kx;
+                }
+                for (size k = taps; k < l->depth; k++) *offset = offset[-taps] + s->plane, offset++, *tap = tap[-taps] + v->channels * v->kernel, tap++;
+                index = tap;
                 v->lattices++;
             }
 }

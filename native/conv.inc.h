@@ -46,8 +46,15 @@ static void F(conv_pad)(REAL *restrict to, const REAL *restrict image, const str
             REAL *first = to + odd * part + half, *second = to + !odd * part + half + odd;
             for (size x = 0; x < n[2] / 2; x++) first[x] = image[2 * x], second[x] = image[2 * x + 1];
             if (n[2] & 1) first[n[2] / 2] = image[n[2] - 1];
-        } else
-            for (size x = 0; x < n[2]; x++) to[(x + before[2]) % v->split * part + (x + before[2]) / v->split] = image[x];
+        } else {
+            size x = 0;
+            for (; x < n[2] && (x + before[2]) % v->split; x++) to[(x + before[2]) % v->split * part + (x + before[2]) / v->split] = image[x];
+            REAL *at = to + (x + before[2]) / v->split;
+            if (v->split == 4)
+                for (; x + 4 <= n[2]; x += 4, at++) at[0] = image[x], at[part] = image[x + 1], at[2 * part] = image[x + 2], at[3 * part] = image[x + 3];
+            for (; x < n[2]; x += v->split, at++)
+                for (size k = 0; k < v->split && x + k < n[2]; k++) at[k * part] = image[x + k];
+        }
         if (++y == n[1]) {
             y = 0, to += (v->padded[1] - n[1]) * row;
             if (++z == n[0]) z = 0, to += (v->padded[0] - n[0]) * v->padded[1] * row;

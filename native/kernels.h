@@ -287,24 +287,54 @@ struct recurrent {
     X(elman_grad, (const struct recurrent *v, size begin, size end))      \
     X(gemm_pack, (REAL * to, const REAL *from, size row, size column, size depth, size columns))
 
-/* Images, or results, that are cut into tiles of 2 x 2 results: see winograd.inc.h. */
+/* Images, or results, that are cut into tiles: see winograd.inc.h and winograd_plan.c. */
 struct tiled {
     const void *from, *end; /* the numbers, and where they end */
     void *to;
-    size image, plane, height, width, channels; /* numbers of an image and of a channel */
-    size top, left, down, across; /* zeros around them; tiles of an image */
+    size image, plane, size[3], channels; /* numbers of an image and of a channel; lengths of the axes */
+    size tiles[3];                        /* of an image */
+};
+enum { MOST_STREAMS = 24, MOST_PHASES = 4, MOST_SIDE = 16, MOST_TAPS = 128, MOST_SUMS = 256 };
+enum { NEGATIVE = 2 };
+struct stream { /* along an axis: what numbers of the input and of the filters meet, and in which sum */
+    int sum, index;    /* index: among those of the sum */
+    int a, b, sign;    /* numbers of the input: a, a + b, a - b, -a */
+    int taps, tap[3];  /* of filters */
+    double by[3];
+};
+struct phase { /* results from sums: kind of them, from `first` on */
+    int kind, first, place[2];
+};
+struct pieces { /* an axis; a tile has `results`, and what it reads begins at its number times step, plus start */
+    int streams, sums, phases, results, reach;
+    ptrdiff_t step, start;
+    struct stream stream[MOST_STREAMS];
+    struct stream back[MOST_SIDE]; /* of a tap: the streams that it is part of, in the place of taps */
+    struct phase phase[MOST_PHASES];
+    int count[MOST_STREAMS]; /* streams of a sum */
+    int plain;               /* whether it is one piece of three taps */
+};
+struct plan {
+    struct pieces axis[3];
+    int streams, sums, taps, kernel[3];
+    int first[MOST_SUMS], count[MOST_SUMS]; /* of the streams of a sum */
+    struct place {
+        int sum, index;
+    } place[MOST_SUMS]; /* of a stream: along the axes in turn */
 };
 enum { WINOGRAD_DEPTH = 16 }; /* channels whose products are summed up at a time: more would be less exact */
 #define WINOGRAD_KERNELS(X)                                                                                                             \
-    X(winograd_images, (REAL * to, const struct tiled *v, size first, size tiles, size room, size block, REAL *strip))                  \
-    X(winograd_filters, (REAL * to, const REAL *weight, const REAL *end, size filter, size channel, int turned, size filters,           \
+    X(winograd_images, (REAL * to, const struct tiled *v, const struct plan *p, size first, size tiles, size room, size depth,          \
+                        size block, REAL *strip))                                                                                       \
+    X(winograd_filters, (REAL * to, const struct plan *p, const REAL *weight, const REAL *end, size filter, size channel, size filters, \
                          size channels, size blocks))                                                                                   \
-    X(winograd_products, (REAL * sums, const REAL *images, const REAL *filters, size blocks, size room, size tiles, int add))           \
-    X(winograd_results, (const struct tiled *v, size first, size tiles, size room, size filter, const REAL *sums, const REAL *bias,     \
-                         REAL *strip, int *lost))                                                                                       \
-    X(winograd_gradients, (REAL * to, const struct tiled *v, size first, size tiles, size room, size block, REAL *strip))               \
-    X(winograd_sums, (REAL * sums, const REAL *grads, const REAL *images, size room, size tiles, int add))                              \
-    X(winograd_close, (REAL * to, size filter, const REAL *sums, size filters, size channels, int *lost))                               \
+    X(winograd_products, (REAL * sums, const struct plan *p, const REAL *images, const REAL *filters, size depth, size done,            \
+                          size blocks, size channels, size room, size tiles))                                                           \
+    X(winograd_results, (const struct tiled *v, const struct plan *p, size first, size tiles, size room, size filter, const REAL *sums, \
+                         const REAL *bias, REAL *strip, int *lost))                                                                     \
+    X(winograd_sums, (REAL * sums, const struct plan *p, const REAL *grads, size filters, size filter, const REAL *images,              \
+                      size depth, size block, size room, size tiles, int add))                                                          \
+    X(winograd_close, (REAL * to, const struct plan *p, size filter, const REAL *sums, size filters, size channels, int *lost))         \
     X(winograd_even, (const REAL *x, size n, int *even))
 
 #define DECLARE_OPTIMIZER(name, columns, constants)                                                                  \

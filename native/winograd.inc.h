@@ -1,15 +1,14 @@
-/* Convolutions with filters of 3 x 3 by Winograd's products: F(2 x 2, 3 x 3) of Lavin and Gray (2016). A tile of 4 x 4 numbers
- * of a channel becomes 16 numbers, so do the filters, and a tile of 2 x 2 results comes from 16 products where there were 36.
+/* Convolutions by Winograd's products, after Lavin and Gray (2016): numbers of an image and of filters are added up in a few ways, streams,
+ * and fewer products of these give the results than windows take. winograd_plan.c says which.
  *
- * Vectors run over channels (or filters): a strip of an image is turned so that they lie side by side. Transformed images:
- * [block of channels][number of 16][tile][channel], a number's tiles (room + 1) vectors apart; the odd vector keeps the 16
- * out of each other's way in the first cache. Filters: [number][channel][two vectors of filters], sums: [number][tile][same]. */
+ * Vectors run over channels (or filters): a strip of an image is turned so that they lie side by side. Transformed images: [sum][block of
+ * channels][stream of the sum][tile][channel], streams (room + 1) vectors apart: the odd vector keeps them out of each other's way in the
+ * first cache. Filters: [sum][block][stream][channel][two vectors of filters], sums: [sum][tile][same]. */
 
 #define WIDE ((size)(VECTOR_BYTES / sizeof(REAL)))
-enum { F(square) = 16 };
 
-/* to[k][j] = from[j * step + k], k < n, j < rows; and zeros for other j. Whole vectors are read if none goes beyond `end`. */
-static inline void F(winograd_in)(REAL *restrict to, const REAL *restrict from, size step, size rows, size n, const REAL *end)
+/* to[k * row + j] = from[j * step + k], k < n, j < rows; and zeros for other j < WIDE. Whole vectors are read if none goes beyond `end`. */
+static inline void F(winograd_in)(REAL *restrict to, size row, const REAL *restrict from, size step, size rows, size n, const REAL *end)
 {
 #ifdef TURNS
     F(vector) square[WIDE];
@@ -22,23 +21,23 @@ static inline void F(winograd_in)(REAL *restrict to, const REAL *restrict from, 
     }
     F(turn)(square);
     if (n == WIDE)
-        for (int k = 0; k < WIDE; k++) STORE(to + k * WIDE, square[k]);
+        for (int k = 0; k < WIDE; k++) STORE(to + k * row, square[k]);
     else
         for (int k = 0; k < WIDE; k++)
-            if (k < n) STORE(to + k * WIDE, square[k]);
+            if (k < n) STORE(to + k * row, square[k]);
 #else
     (void)end;
     for (size k = 0; k < n; k++)
-        for (size j = 0; j < WIDE; j++) to[k * WIDE + j] = j < rows ? from[j * step + k] : 0;
+        for (size j = 0; j < WIDE; j++) to[k * row + j] = j < rows ? from[j * step + k] : 0;
 #endif
 }
 
-/* The other way: to[j * step + k] = from[k][j], k < n, j < rows. Whole vectors of WIDE k are read. */
-static inline void F(winograd_out)(REAL *restrict to, size step, const REAL *restrict from, size rows, size n)
+/* The other way: to[j * step + k] = from[k * row + j], k < n, j < rows. Whole vectors of WIDE k are read. */
+static inline void F(winograd_out)(REAL *restrict to, size step, const REAL *restrict from, size row, size rows, size n)
 {
 #ifdef TURNS
     F(vector) square[WIDE];
-    for (int k = 0; k < WIDE; k++) square[k] = LOAD(from + k * WIDE);
+    for (int k = 0; k < WIDE; k++) square[k] = LOAD(from + k * row);
     F(turn)(square);
     if (n == WIDE && rows == WIDE)
         for (int j = 0; j < WIDE; j++) STORE(to + j * step, square[j]);
@@ -49,107 +48,139 @@ static inline void F(winograd_out)(REAL *restrict to, size step, const REAL *res
     }
 #else
     for (size j = 0; j < rows; j++)
-        for (size k = 0; k < n; k++) to[j * step + k] = from[k * WIDE + j];
+        for (size k = 0; k < n; k++) to[j * step + k] = from[k * row + j];
 #endif
 }
 
 /* A part of an image, for one block of channels: rows from y on, columns from x on, zeros where the image is not. */
-static void F(winograd_strip)(REAL *to, const struct tiled *v, size image, size block, size y, size x, size rows, size columns)
+static void F(winograd_strip)(REAL *to, const struct tiled *v, size image, size block, size z, size y, size x, size rows, size columns)
 {
-    const size there = v->channels - block * WIDE < WIDE ? v->channels - block * WIDE : WIDE;
-    const size left = x < 0 ? -x : 0, right = x + columns < v->width ? x + columns : v->width;
+    const size width = v->size[2], there = v->channels - block * WIDE < WIDE ? v->channels - block * WIDE : WIDE;
+    const size left = x < 0 ? -x : 0, right = x + columns < width ? x + columns : width;
     for (size r = 0; r < rows; r++, to += columns * WIDE) {
-        if (y + r < 0 || y + r >= v->height || there <= 0 || right <= x + left) {
+        if (z < 0 || z >= v->size[0] || y + r < 0 || y + r >= v->size[1] || there <= 0 || right <= x + left) {
             memset(to, 0, columns * WIDE * sizeof(REAL));
             continue;
         }
-        const REAL *from = (const REAL *)v->from + image * v->image + block * WIDE * v->plane + (y + r) * v->width;
+        const REAL *from = (const REAL *)v->from + image * v->image + block * WIDE * v->plane + (z * v->size[1] + y + r) * width;
         memset(to, 0, left * WIDE * sizeof(REAL));
         for (size at = x + left; at < right; at += WIDE)
-            F(winograd_in)(to + (at - x) * WIDE, from + at, v->plane, there, right - at < WIDE ? right - at : WIDE, v->end);
+            F(winograd_in)(to + (at - x) * WIDE, WIDE, from + at, v->plane, there, right - at < WIDE ? right - at : WIDE, v->end);
         memset(to + (right - x) * WIDE, 0, (x + columns - right) * WIDE * sizeof(REAL));
     }
 }
 
-#define WINOGRAD_RUNS(v)                                                                                                       \
-    for (size t = first, n, image, y, x; n = 0, t < first + tiles &&                                                           \
-         (image = t / ((v)->down * (v)->across), y = 2 * (t / (v)->across % (v)->down), x = 2 * (t % (v)->across),             \
-          n = (v)->across - x / 2, n = n < first + tiles - t ? n : first + tiles - t, 1); t += n)
+/* Tiles that are neighbours in a row: n from t on, of the place (z, y, x) in the tiles of an image. */
+#define WINOGRAD_RUNS(v)                                                                                                             \
+    for (size t = first, n, image, z, y, x; n = 0, t < first + tiles &&                                                              \
+         (x = t % (v)->tiles[2], y = t / (v)->tiles[2] % (v)->tiles[1], z = t / (v)->tiles[2] / (v)->tiles[1],                       \
+          image = z / (v)->tiles[0], z %= (v)->tiles[0], n = (v)->tiles[2] - x, n = n < first + tiles - t ? n : first + tiles - t, 1); t += n)
+#define WINOGRAD_EACH(count)            \
+    for (size q = 0; q < (count); q++)  \
+        for (size k = 0; k < WIDE; k += F(gemm_step))
 
-/* Tiles of images, transformed for one block of channels. */
-static void F(winograd_images)(REAL *restrict to, const struct tiled *v, size first, size tiles, size room, size block, REAL *restrict strip)
+/* One stream: a, a + b, a - b or -a of n vectors that are `step` apart. */
+static inline void F(winograd_pair)(REAL *restrict to, size to_step, const REAL *a, const REAL *b, size step, size n, int sign)
 {
-    const size step = (room + 1) * WIDE;
+    if (sign == 1) WINOGRAD_EACH(n) STORE(to + q * to_step + k, LOAD(a + q * step + k) + LOAD(b + q * step + k));
+    else if (sign == -1) WINOGRAD_EACH(n) STORE(to + q * to_step + k, LOAD(a + q * step + k) - LOAD(b + q * step + k));
+    else if (sign == NEGATIVE) WINOGRAD_EACH(n) STORE(to + q * to_step + k, -LOAD(a + q * step + k));
+    else WINOGRAD_EACH(n) STORE(to + q * to_step + k, LOAD(a + q * step + k));
+}
+
+/* The four streams of a piece of three taps, for n tiles. */
+static inline void F(winograd_four)(REAL *const *to, const REAL *restrict line, size n)
+{
+    for (size k = 0; k < WIDE; k += F(gemm_step)) {
+        F(vector) a = LOAD(line + k), b = LOAD(line + WIDE + k);
+        for (size q = 0; q < n; q++) {
+            const REAL *next = line + (2 * q + 2) * WIDE + k;
+            const F(vector) c = LOAD(next), d = LOAD(next + WIDE);
+            STORE(to[0] + q * WIDE + k, a - c);
+            STORE(to[1] + q * WIDE + k, b + c);
+            STORE(to[2] + q * WIDE + k, c - b);
+            STORE(to[3] + q * WIDE + k, b - d);
+            a = c, b = d;
+        }
+    }
+}
+
+/* Tiles of images, transformed for one block of channels of `depth`. */
+static void F(winograd_images)(REAL *restrict to, const struct tiled *v, const struct plan *p, size first, size tiles, size room, size depth,
+                               size block, REAL *restrict strip)
+{
+    const struct pieces *deep = &p->axis[0], *high = &p->axis[1], *wide = &p->axis[2];
     WINOGRAD_RUNS(v) {
-        const size row = (2 * n + 2) * WIDE;
-        F(winograd_strip)(strip, v, image, block, y - v->top, x - v->left, 4, 2 * n + 2);
-        for (size k = 0; k < WIDE; k += F(gemm_step)) {
-            F(vector) d[4][4]; /* of four columns, transformed downwards */
-            const REAL *from = strip + k;
-            REAL *at = to + (t - first) * WIDE + k;
-            for (size q = -1; q < n; q++, from += 2 * WIDE) {
-                for (int i = 0; i < 4; i++) d[0][i] = d[2][i], d[1][i] = d[3][i];
-                for (int j = 2; j < 4; j++) {
-                    const REAL *column = from + (j - 2) * WIDE;
-                    const F(vector) a = LOAD(column), b = LOAD(column + row), c = LOAD(column + 2 * row), e = LOAD(column + 3 * row);
-                    d[j][0] = a - c, d[j][1] = b + c, d[j][2] = c - b, d[j][3] = b - e;
-                }
-                if (q < 0) continue;
-                for (int i = 0; i < 4; i++) {
-                    STORE(at + (4 * i) * step, d[0][i] - d[2][i]);
-                    STORE(at + (4 * i + 1) * step, d[1][i] + d[2][i]);
-                    STORE(at + (4 * i + 2) * step, d[2][i] - d[1][i]);
-                    STORE(at + (4 * i + 3) * step, d[1][i] - d[3][i]);
-                }
-                at += WIDE;
+        const size columns = (n - 1) * wide->step + wide->reach, row = columns * WIDE;
+        REAL *const turned = strip + high->reach * row;
+        const struct place *place = p->place;
+        for (int l = 0; l < deep->streams; l++) {
+            F(winograd_strip)(strip, v, image, block, z * deep->step + deep->start + deep->stream[l].a, y * high->step + high->start,
+                              x * wide->step + wide->start, high->reach, columns);
+            for (int i = 0; i < high->streams; i++) {
+                const struct stream *down = &high->stream[i], *across = wide->stream;
+                const REAL *line = strip + down->a * row;
+                if (down->sign) F(winograd_pair)(turned, WIDE, line, strip + down->b * row, WIDE, columns, down->sign), line = turned;
+                REAL *at[MOST_STREAMS];
+                for (int j = 0; j < wide->streams; j++, place++)
+                    at[j] = to + ((p->first[place->sum] * depth + block * p->count[place->sum] + place->index) * (room + 1) + t - first) * WIDE;
+                if (wide->plain) F(winograd_four)(at, line, n);
+                else
+                    for (int j = 0; j < wide->streams; j++, across++)
+                        F(winograd_pair)(at[j], WIDE, line + across->a * WIDE, line + across->b * WIDE, wide->step * WIDE, n, across->sign);
             }
         }
     }
 }
 
+/* n numbers: of taps, `step` apart, what a stream makes of them. */
+static inline void F(winograd_weigh)(REAL *restrict to, const REAL *restrict taps, size step, size n, const struct stream *s)
+{
+    const REAL *a = taps + s->tap[0] * step, *b = taps + s->tap[1] * step, *c = taps + s->tap[2] * step, by[] = {(REAL)s->by[0], (REAL)s->by[1], (REAL)s->by[2]};
+    if (s->taps == 1)
+        for (size k = 0; k < n; k += F(gemm_step)) STORE(to + k, LOAD(a + k) * by[0]);
+    else if (s->taps == 2)
+        for (size k = 0; k < n; k += F(gemm_step)) STORE(to + k, LOAD(a + k) * by[0] + LOAD(b + k) * by[1]);
+    else
+        for (size k = 0; k < n; k += F(gemm_step)) STORE(to + k, LOAD(a + k) * by[0] + LOAD(b + k) * by[1] + LOAD(c + k) * by[2]);
+}
+enum { F(rows) = VECTOR_BYTES / sizeof(REAL) < 4 ? VECTOR_BYTES / sizeof(REAL) : 4, F(square) = 2 * F(rows) * VECTOR_BYTES / sizeof(REAL) }; /* two vectors of so many rows */
+
 /* Filters for some blocks of channels: `filters` of them, `filter` apart, and `channels`, `channel` apart; the rest is zero. */
-static void F(winograd_filters)(REAL *restrict to, const REAL *restrict weight, const REAL *end, size filter, size channel, int turned,
+static void F(winograd_filters)(REAL *restrict to, const struct plan *p, const REAL *restrict weight, const REAL *end, size filter, size channel,
                                 size filters, size channels, size blocks)
 {
-    enum { TAPS = 9 };
-    const size step = (2 * WIDE * blocks + 1) * WIDE;
-    REAL taps[(TAPS + WIDE) * WIDE];
-    for (size c = 0; c < WIDE * blocks; c++)
-        for (size half = 0; half < 2; half++, to += WIDE) {
-            const size there = filters - half * WIDE < WIDE ? filters - half * WIDE : WIDE;
-            if (c >= channels || there <= 0) {
-                for (int i = 0; i < F(square); i++) memset(to + i * step, 0, VECTOR_BYTES);
-                continue;
-            }
-            const REAL *from = weight + half * WIDE * filter + c * channel;
-            for (size t = 0; t < TAPS; t += WIDE) F(winograd_in)(taps + t * WIDE, from + t, filter, there, TAPS - t < WIDE ? TAPS - t : WIDE, end);
-            for (size k = 0; k < WIDE; k += F(gemm_step)) {
-                F(vector) g[3][4];
-                for (int i = 0; i < 3; i++) {
-                    const REAL *row = taps + k + (turned ? 8 - 3 * i : 3 * i) * WIDE;
-                    const F(vector) a = LOAD(row), b = LOAD(row + (turned ? -1 : 1) * WIDE) * (REAL)0.5, e = LOAD(row + (turned ? -2 : 2) * WIDE);
-                    const F(vector) sum = (a + e) * (REAL)0.5;
-                    g[i][0] = a, g[i][1] = sum + b, g[i][2] = sum - b, g[i][3] = e;
-                }
-                for (int j = 0; j < 4; j++) {
-                    const F(vector) sum = (g[0][j] + g[2][j]) * (REAL)0.5, b = g[1][j] * (REAL)0.5;
-                    STORE(to + j * step + k, g[0][j]);
-                    STORE(to + (4 + j) * step + k, sum + b);
-                    STORE(to + (8 + j) * step + k, sum - b);
-                    STORE(to + (12 + j) * step + k, g[2][j]);
-                }
-            }
+    const struct pieces *deep = &p->axis[0], *high = &p->axis[1], *wide = &p->axis[2];
+    const size row = p->kernel[2] * F(square);
+    REAL taps[MOST_TAPS * F(square)], line[MOST_SIDE * F(square)];
+    for (size c = 0; c < WIDE * blocks; c += F(rows)) {
+        for (size k = 0; k < 2 * F(rows); k++) {
+            const size half = k % 2 * WIDE, there = c + k / 2 < channels ? filters - half < WIDE ? filters - half : WIDE : 0;
+            const REAL *from = weight + half * filter + (c + k / 2) * channel;
+            for (size t = 0; t < p->taps && there <= 0; t++) memset(taps + t * F(square) + k * WIDE, 0, VECTOR_BYTES);
+            for (size t = 0; t < p->taps && there > 0; t += WIDE)
+                F(winograd_in)(taps + t * F(square) + k * WIDE, F(square), from + t, filter, there, p->taps - t < WIDE ? p->taps - t : WIDE, end);
         }
+        const struct place *place = p->place;
+        for (int l = 0; l < deep->streams; l++)
+            for (int i = 0; i < high->streams; i++) {
+                F(winograd_weigh)(line, taps + deep->stream[l].tap[0] * p->kernel[1] * row, row, row, &high->stream[i]);
+                for (int j = 0; j < wide->streams; j++, place++) {
+                    const size block = p->first[place->sum] * blocks + c / WIDE * p->count[place->sum] + place->index;
+                    F(winograd_weigh)(to + ((block * WIDE + c % WIDE) * 2 + place->sum) * WIDE, line, F(square), F(square), &wide->stream[j]);
+                }
+            }
+    }
 }
 
-/* sums = or += tiles x channels of images times channels x two vectors of filters, for each of the 16 numbers. */
-static void F(winograd_tile)(REAL *restrict c, const REAL *restrict a, size a_block, const REAL *restrict b, size blocks, int add)
+/* sums = or += tiles x channels of images times channels x two vectors of filters; `channels` of each block of them. */
+static inline void F(winograd_tile)(REAL *restrict c, const REAL *restrict a, size a_block, const REAL *restrict b, size blocks, size channels, int add)
 {
     F(vector) tile[GEMM_ROWS][F(gemm_vectors)];
     for (int i = 0; i < GEMM_ROWS; i++)
         for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};
-    for (; blocks > 0; blocks--, a += a_block)
-        for (size k = 0; k < WIDE; k++, b += 2 * WIDE) {
+    for (; blocks > 0; blocks--, a += a_block, b += (WIDE - channels) * 2 * WIDE)
+        for (size k = 0; k < channels; k++, b += 2 * WIDE) {
             F(vector) y[F(gemm_vectors)];
             for (int j = 0; j < F(gemm_vectors); j++) y[j] = LOAD(b + j * F(gemm_step));
             for (int i = 0; i < GEMM_ROWS; i++) {
@@ -164,82 +195,102 @@ static void F(winograd_tile)(REAL *restrict c, const REAL *restrict a, size a_bl
             STORE(to, tile[i][j]);
         }
 }
-static void F(winograd_products)(REAL *sums, const REAL *images, const REAL *filters, size blocks, size room, size tiles, int add)
+/* `blocks` of channels, after some that are done, of images with `depth` of them; `channels` of each. */
+static void F(winograd_products)(REAL *sums, const struct plan *p, const REAL *images, const REAL *filters, size depth, size done, size blocks,
+                                 size channels, size room, size tiles)
 {
-    const size most = WINOGRAD_DEPTH / WIDE;
-    const size image = (room + 1) * WIDE, filter = (2 * WIDE * blocks + 1) * WIDE, sum = (2 * room + 1) * WIDE;
-    for (size i = 0; i < F(square); i++, sums += sum, images += image, filters += filter)
-        for (size p = 0; p < blocks; p += most)
-            for (size t = 0; t < tiles; t += GEMM_ROWS)
-                F(winograd_tile)(sums + t * 2 * WIDE, images + p * F(square) * image + t * WIDE, F(square) * image, filters + p * 2 * WIDE * WIDE,
-                                 blocks - p < most ? blocks - p : most, add || p);
+    const size most = WINOGRAD_DEPTH / channels > 1 ? WINOGRAD_DEPTH / channels : 1, image = (room + 1) * WIDE;
+    for (int sum = 0; sum < p->sums; sum++, sums += (2 * room + 1) * WIDE) {
+        const size all = blocks * p->count[sum];
+        const REAL *from = images + (p->first[sum] * depth + done * p->count[sum]) * image, *right = filters + (p->first[sum] * blocks * WIDE * 2 + sum) * WIDE;
+        for (size q = 0; q < all; q += most) {
+            const REAL *a = from + q * image, *b = right + q * 2 * WIDE * WIDE;
+            const size some = all - q < most ? all - q : most;
+            if (channels == WIDE)
+                for (size t = 0; t < tiles; t += GEMM_ROWS) F(winograd_tile)(sums + t * 2 * WIDE, a + t * WIDE, image, b, some, WIDE, done || q);
+            else
+                for (size t = 0; t < tiles; t += GEMM_ROWS) F(winograd_tile)(sums + t * 2 * WIDE, a + t * WIDE, image, b, some, channels, done || q);
+        }
+    }
+}
+
+/* The two results of a phase (or one, in steps where there is no other) from its sums, `sum` apart: n of each. */
+static inline void F(winograd_undo)(REAL *restrict to, REAL *restrict other, size to_step, const REAL *restrict from, size sum, size step, size n, int kind)
+{
+    if (kind == 4)
+        WINOGRAD_EACH(n) {
+            const REAL *m = from + q * step + k;
+            const F(vector) one = LOAD(m + sum), two = LOAD(m + 2 * sum);
+            STORE(to + q * to_step + k, LOAD(m) + one + two);
+            STORE(other + q * to_step + k, one - two - LOAD(m + 3 * sum));
+        }
+    else if (kind == 3)
+        WINOGRAD_EACH(n) {
+            const REAL *m = from + q * step + k;
+            const F(vector) one = LOAD(m + sum);
+            STORE(to + q * to_step + k, LOAD(m) + one);
+            STORE(other + q * to_step + k, one + LOAD(m + 2 * sum));
+        }
+    else if (kind == 2)
+        WINOGRAD_EACH(n) {
+            STORE(to + q * to_step + k, LOAD(from + q * step + k));
+            STORE(other + q * to_step + k, LOAD(from + q * step + sum + k));
+        }
+    else if (kind == 1)
+        WINOGRAD_EACH(n) STORE(to + q * to_step + k, LOAD(from + q * step + k));
+    else
+        WINOGRAD_EACH(n) {
+            STORE(to + q * to_step + k, (F(vector)){0});
+            STORE(other + q * to_step + k, (F(vector)){0});
+        }
 }
 
 /* Results of two vectors of filters. Whether some are not finite is noted. */
-static void F(winograd_results)(const struct tiled *v, size first, size tiles, size room, size filter, const REAL *restrict sums, const REAL *bias,
-                                REAL *restrict strip, int *lost)
+static void F(winograd_results)(const struct tiled *v, const struct plan *p, size first, size tiles, size room, size filter, const REAL *restrict sums,
+                                const REAL *bias, REAL *restrict strip, int *lost)
 {
+    const struct pieces *deep = &p->axis[0], *high = &p->axis[1], *wide = &p->axis[2];
     const size step = (2 * room + 1) * WIDE;
     for (size half = 0; half < 2 && filter < v->channels; half++, filter += WIDE) {
         const size there = v->channels - filter < WIDE ? v->channels - filter : WIDE;
         REAL start[WIDE] = {0}, check[WIDE] = {0};
         if (bias) memcpy(start, bias + filter, there * sizeof(REAL));
         WINOGRAD_RUNS(v) {
-            const size row = 2 * n * WIDE;
-            for (size k = 0; k < WIDE; k += F(gemm_step)) {
-                const REAL *from = sums + (2 * (t - first) + half) * WIDE + k;
-                const F(vector) b = LOAD(start + k);
-                F(vector) none = LOAD(check + k);
-                REAL *to = strip + k;
-                for (size q = 0; q < n; q++, from += 2 * WIDE, to += 2 * WIDE) {
-                    F(vector) m[2][4];
-                    for (int j = 0; j < 4; j++) {
-                        const F(vector) one = LOAD(from + (4 + j) * step), two = LOAD(from + (8 + j) * step);
-                        m[0][j] = LOAD(from + j * step) + one + two, m[1][j] = one - two - LOAD(from + (12 + j) * step);
+            const size columns = n * wide->results, from_x = x * wide->results, row = wide->sums * n * WIDE;
+            const size length = v->size[2] - from_x < columns ? v->size[2] - from_x : columns;
+            REAL *const turned = strip + (columns + WIDE) * WIDE;
+            for (int l = 0; l < deep->phases * high->phases; l++) {
+                const struct phase *in = &deep->phase[l / high->phases], *down = &high->phase[l % high->phases];
+                const size to_z = z * deep->results + in->place[0];
+                const REAL *from = sums + (in->first * high->sums + down->first) * wide->sums * step + (2 * (t - first) + half) * WIDE;
+                if (to_z >= v->size[0]) continue;
+                for (int j = 0; j < wide->sums; j++)
+                    F(winograd_undo)(turned + j * n * WIDE, turned + row + j * n * WIDE, WIDE, from + j * step, wide->sums * step, 2 * WIDE, n, in->kind ? down->kind : 0);
+                for (int i = 0; i < high->results / high->phases; i++) {
+                    const size to_y = y * high->results + down->place[i];
+                    if (to_y >= v->size[1]) continue;
+                    for (int j = 0; j < wide->phases; j++) {
+                        const struct phase *across = &wide->phase[j];
+                        F(winograd_undo)(strip + across->place[0] * WIDE, strip + across->place[wide->results > wide->phases] * WIDE, wide->results * WIDE,
+                                         turned + i * row + across->first * n * WIDE, n * WIDE, WIDE, n, across->kind);
                     }
-                    for (int i = 0; i < 2; i++) {
-                        const F(vector) y = m[i][0] + m[i][1] + m[i][2] + b, z = m[i][1] - m[i][2] - m[i][3] + b;
-                        STORE(to + i * row, y);
-                        STORE(to + i * row + WIDE, z);
-                        none += (y + z) * 0;
+                    for (size k = 0; k < WIDE; k += F(gemm_step)) {
+                        const F(vector) b = LOAD(start + k);
+                        F(vector) none = LOAD(check + k);
+                        for (size c = 0; c < length; c++) {
+                            const F(vector) result = LOAD(strip + c * WIDE + k) + b;
+                            if (bias) STORE(strip + c * WIDE + k, result);
+                            none += result * 0;
+                        }
+                        STORE(check + k, none);
                     }
+                    REAL *to = (REAL *)v->to + image * v->image + filter * v->plane + (to_z * v->size[1] + to_y) * v->size[2] + from_x;
+                    for (size at = 0; at < length; at += WIDE)
+                        F(winograd_out)(to + at, v->plane, strip + at * WIDE, WIDE, there, length - at < WIDE ? length - at : WIDE);
                 }
-                STORE(check + k, none);
-            }
-            const size wide = v->width - x < 2 * n ? v->width - x : 2 * n;
-            for (size r = 0; r < 2 && y + r < v->height; r++) {
-                REAL *to = (REAL *)v->to + image * v->image + filter * v->plane + (y + r) * v->width + x;
-                for (size at = 0; at < wide; at += WIDE)
-                    F(winograd_out)(to + at, v->plane, strip + r * row + at * WIDE, there, wide - at < WIDE ? wide - at : WIDE);
             }
         }
         for (size k = 0; k < WIDE; k++) *lost |= !(check[k] == 0);
-    }
-}
-
-/* Gradients of results, tiles of 2 x 2, transformed for one block of filters. */
-static void F(winograd_gradients)(REAL *restrict to, const struct tiled *v, size first, size tiles, size room, size block, REAL *restrict strip)
-{
-    const size step = (room + 1) * WIDE;
-    WINOGRAD_RUNS(v) {
-        const size row = 2 * n * WIDE;
-        F(winograd_strip)(strip, v, image, block, y, x, 2, 2 * n);
-        for (size q = 0; q < n; q++)
-            for (size k = 0; k < WIDE; k += F(gemm_step)) {
-                const REAL *from = strip + 2 * q * WIDE + k;
-                REAL *at = to + (t - first + q) * WIDE + k;
-                F(vector) d[4][2];
-                for (int j = 0; j < 2; j++) {
-                    const F(vector) a = LOAD(from + j * WIDE), b = LOAD(from + j * WIDE + row);
-                    d[0][j] = a, d[1][j] = a + b, d[2][j] = a - b, d[3][j] = -b;
-                }
-                for (int i = 0; i < 4; i++) {
-                    STORE(at + (4 * i) * step, d[i][0]);
-                    STORE(at + (4 * i + 1) * step, d[i][0] + d[i][1]);
-                    STORE(at + (4 * i + 2) * step, d[i][0] - d[i][1]);
-                    STORE(at + (4 * i + 3) * step, -d[i][1]);
-                }
-            }
     }
 }
 
@@ -248,15 +299,18 @@ static void F(winograd_gradients)(REAL *restrict to, const struct tiled *v, size
 #else
 #define WINOGRAD_ROWS (WIDE < 4 ? WIDE : 4)
 #endif
-/* sums (filters of a block x channels of two) = or += gradients x images, sums over tiles, for each of the 16 numbers. */
-static void F(winograd_sums)(REAL *sums, const REAL *grads, const REAL *images, size room, size tiles, int add)
+/* For each stream (filters of a block x channels of two) = or += gradients x images, sums over tiles. */
+static void F(winograd_sums)(REAL *sums, const struct plan *p, const REAL *grads, size filters, size filter, const REAL *images, size depth, size block,
+                             size room, size tiles, int add)
 {
     enum { DEPTH = 4 * WINOGRAD_DEPTH };
-    const size step = (room + 1) * WIDE, second = F(square) * step;
-    for (int number = 0; number < F(square); number++, sums += (2 * WIDE + 1) * WIDE, grads += step, images += step)
-        for (size p = 0; p < tiles; p += DEPTH)
+    const size step = (room + 1) * WIDE;
+    for (int s = 0; s < p->streams; s++, sums += (2 * WIDE + 1) * WIDE) {
+        const size sum = p->place[s].sum, count = p->count[sum], second = count * step;
+        const REAL *left = grads + (sum * filters + filter) * step, *right = images + (p->first[sum] * depth + block * count + p->place[s].index) * step;
+        for (size t = 0; t < tiles; t += DEPTH)
             for (size i0 = 0; i0 < WIDE; i0 += WINOGRAD_ROWS) {
-                const REAL *a = grads + p * WIDE + i0, *b = images + p * WIDE, *last = p + DEPTH < tiles ? a + DEPTH * WIDE : grads + tiles * WIDE;
+                const REAL *a = left + t * WIDE + i0, *b = right + t * WIDE, *last = t + DEPTH < tiles ? a + DEPTH * WIDE : left + tiles * WIDE;
                 F(vector) tile[WINOGRAD_ROWS][F(gemm_vectors)];
                 for (int i = 0; i < WINOGRAD_ROWS; i++)
                     for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};
@@ -270,41 +324,38 @@ static void F(winograd_sums)(REAL *sums, const REAL *grads, const REAL *images, 
                 for (int i = 0; i < WINOGRAD_ROWS; i++)
                     for (int j = 0; j < F(gemm_vectors); j++) {
                         REAL *to = sums + (i0 + i) * 2 * WIDE + j * F(gemm_step);
-                        if (add || p) tile[i][j] += LOAD(to);
+                        if (add || t) tile[i][j] += LOAD(to);
                         STORE(to, tile[i][j]);
                     }
             }
+    }
 }
 
 /* Gradients of some filters, `filter` apart, for two blocks of channels. Whether some are not finite is noted. */
-static void F(winograd_close)(REAL *to, size filter, const REAL *restrict sums, size filters, size channels, int *lost)
+static void F(winograd_close)(REAL *to, const struct plan *p, size filter, const REAL *restrict sums, size filters, size channels, int *lost)
 {
-    enum { TAPS = 9 };
-    const size step = (2 * WIDE + 1) * WIDE;
-    REAL taps[(TAPS + WIDE) * WIDE] = {0}, check[WIDE] = {0};
-    for (size f = 0; f < filters; f++)
-        for (size half = 0; half < 2 && half * WIDE < channels; half++) {
-            for (size k = 0; k < WIDE; k += F(gemm_step)) {
-                const REAL *from = sums + (2 * f + half) * WIDE + k;
-                F(vector) m[3][4], none = LOAD(check + k);
-                for (int j = 0; j < 4; j++) {
-                    const F(vector) one = LOAD(from + (4 + j) * step), two = LOAD(from + (8 + j) * step), sum = (one + two) * (REAL)0.5;
-                    m[0][j] = LOAD(from + j * step) + sum, m[1][j] = (one - two) * (REAL)0.5, m[2][j] = sum + LOAD(from + (12 + j) * step);
-                }
-                for (int i = 0; i < 3; i++) {
-                    const F(vector) sum = (m[i][1] + m[i][2]) * (REAL)0.5, a = m[i][0] + sum, b = (m[i][1] - m[i][2]) * (REAL)0.5, c = sum + m[i][3];
-                    STORE(taps + 3 * i * WIDE + k, a);
-                    STORE(taps + (3 * i + 1) * WIDE + k, b);
-                    STORE(taps + (3 * i + 2) * WIDE + k, c);
-                    none += (a + b + c) * 0;
-                }
-                STORE(check + k, none);
+    const struct pieces *deep = &p->axis[0], *high = &p->axis[1], *wide = &p->axis[2];
+    const size step = (2 * WIDE + 1) * WIDE, row = wide->streams * step;
+    REAL taps[(MOST_TAPS + WIDE) * F(square)], line[MOST_STREAMS * F(square)], check[F(square)] = {0};
+    memset(taps + p->taps * F(square), 0, WIDE * F(square) * sizeof(REAL));
+    for (size f = 0; f < filters; f += F(rows)) {
+        REAL *to_tap = taps;
+        for (int l = 0; l < p->kernel[0]; l++)
+            for (int i = 0; i < p->kernel[1]; i++) {
+                const REAL *from = sums + 2 * f * WIDE + deep->back[l].tap[0] * high->streams * row;
+                for (int j = 0; j < wide->streams; j++) F(winograd_weigh)(line + j * F(square), from + j * step, row, F(square), &high->back[i]);
+                for (int j = 0; j < p->kernel[2]; j++, to_tap += F(square)) F(winograd_weigh)(to_tap, line, F(square), F(square), &wide->back[j]);
             }
-            const size there = channels - half * WIDE < WIDE ? channels - half * WIDE : WIDE;
-            for (size t = 0; t < TAPS; t += WIDE)
-                F(winograd_out)(to + f * filter + half * WIDE * TAPS + t, TAPS, taps + t * WIDE, there, TAPS - t < WIDE ? TAPS - t : WIDE);
+        for (size t = 0; t < p->taps; t++)
+            for (size k = 0; k < F(square); k += F(gemm_step)) STORE(check + k, LOAD(check + k) + LOAD(taps + t * F(square) + k) * 0);
+        for (size k = 0; k < 2 * F(rows) && f + k / 2 < filters; k++) {
+            const size there = channels - k % 2 * WIDE < WIDE ? channels - k % 2 * WIDE : WIDE;
+            for (size t = 0; t < p->taps && there > 0; t += WIDE)
+                F(winograd_out)(to + (f + k / 2) * filter + k % 2 * WIDE * p->taps + t, p->taps, taps + t * F(square) + k * WIDE, F(square), there,
+                                p->taps - t < WIDE ? p->taps - t : WIDE);
         }
-    for (size k = 0; k < WIDE; k++) *lost |= !(check[k] == 0);
+    }
+    for (size k = 0; k < F(square); k++) *lost |= !(check[k] == 0);
 }
 
 /* No longer `even` if a number stands out so far that its neighbours in a tile lose their exactness, or is not finite. */
@@ -336,3 +387,4 @@ static void F(winograd_even)(const REAL *x, size n, int *even)
 }
 #undef WINOGRAD_ROWS
 #undef WINOGRAD_RUNS
+#undef WINOGRAD_EACH
