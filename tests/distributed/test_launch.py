@@ -54,6 +54,13 @@ def test_what_workers_are_told(torchrun, tmp_path):
     assert sorted(line.partition(":")[0] for line in ended.out.splitlines()) == ["[default0]", "[default1]"], ended
 
 
+def test_the_older_names_of_the_launcher():
+    for module, more in (("torch.distributed.run", []), ("torch.distributed.launch", ["--use_env"])):
+        ended = execute([sys.executable, "-m", "wengert", "run", "-m", module, *more, "--standalone",
+            "--nproc_per_node=2", PROGRAMS / "again.py"])
+        assert ended.code == 0 and ended.out.count("is done") == 2, ended
+
+
 def test_a_gpu_is_missed(torchrun):
     ended = torchrun("again.py", "gpu")
     assert ended.code != 0 and "there is no GPU" in ended.err, ended

@@ -15,11 +15,13 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .elastic.multiprocessing.errors import ChildFailedError, record
 from .elastic.workers import Streams, Workers
 from .tcp_store import TCPStore
+from .world import joins_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -195,9 +197,7 @@ def _job(args: argparse.Namespace) -> Job:
     if args.no_python:
         command = [args.training_script]
     else:
-        command = [sys.executable, "-u", "-m", __name__.partition(".")[0], "run"]
-        if "wengert" not in command[3]:  # the alias names this module torch.distributed.run
-            command[3] = "wengert"
+        command = [sys.executable, "-u", "-m", "wengert", "run"]
         command += ["-m", args.training_script] if args.module else [args.training_script]
     store = _store(args, timeout)
     run_id = args.rdzv_id if args.rdzv_id != "none" else str(uuid.uuid4()) if args.standalone else "none"
@@ -234,9 +234,23 @@ def _watch(job: Job, workers: Workers, attempt: int) -> str:
     return workers.wait(stop)
 
 
+def _workers(job: Job, attempt: int) -> Workers:
+    if job.size == 1 or joins_processes():
+        return Workers(job.command, job.nproc, job.environment(attempt), job.first, job.streams, attempt)
+    if job.nodes > 1:
+        raise SystemExit("torchrun: this MPI starts processes on several nodes itself: mpiexec -n N --host A,B wengert "
+            "run PROGRAM")
+    counts = {"TORCHELASTIC_RESTART_COUNT": str(attempt), "TORCHELASTIC_MAX_RESTARTS": str(job.restarts),
+        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    beside = Path(sys.executable).with_name("mpiexec")
+    mpiexec = str(beside) if beside.exists() else "mpiexec"
+    return Workers([mpiexec, "--oversubscribe", "-n", str(job.nproc), *job.command], 1, lambda _: counts, 0,
+        job.streams, attempt)
+
+
 def _attempt(job: Job, attempt: int) -> tuple[str, dict[int, Any]]:
     """Run the workers once; how it ended, and the failures on this node."""
-    workers = Workers(job.command, job.nproc, job.environment(attempt), job.first, job.streams, attempt)
+    workers = _workers(job, attempt)
     outcome = "stopped"
     try:
         outcome = _watch(job, workers, attempt)

@@ -31,6 +31,7 @@ LAUNCHERS = (
     ("PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
 )
 _GRACE = timedelta(seconds=5)  # which ranks that are done give the others, before they end on their own
+_JOINING = ("MPICH", "Intel")  # how the versions of libraries begin that ask for their peers by PMI
 _SAID = 0.3  # seconds in which mpiexec passes on what was printed, before it hears that the job is to end
 MISSING = ("process groups need MPI, and mpi4py is not installed: pip install 'wengert[mpi]' installs it, and an MPI "
     "(MPICH) with it")
@@ -104,14 +105,22 @@ class World:
         return True
 
 
+def shared_memory(process: str) -> set[str]:
+    """The names of MPI's shared memory that a process of this machine has mapped."""
+    try:
+        with open(f"/proc/{process}/maps", encoding="utf-8") as file:
+            return {line.split()[5] for line in file if "/dev/shm/mpich_shm_" in line and "(deleted)" not in line}
+    except OSError:
+        return set()
+
+
 def forget_shared_memory() -> None:
     """Take the names of MPI's shared memory away, so that nothing of it is left when processes are killed. Every rank
     has mapped it when this is called.
     """
-    with suppress(OSError), open("/proc/self/maps", encoding="utf-8") as file:
-        for path in {line.split(maxsplit=5)[5].strip() for line in file if "/dev/shm/mpich_shm_" in line}:
-            with suppress(OSError):
-                os.unlink(path)
+    for path in shared_memory("self"):
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def _raising() -> bool:
@@ -193,8 +202,20 @@ def _start(rank: int, size: int, store: Store | None, timeout: timedelta) -> Wor
     return World(MPI, library, manager)
 
 
+def joins_processes() -> bool:
+    """Whether the MPI that is here makes a world of processes that were started one by one; false for Open MPI."""
+    try:
+        import mpi4py
+
+        mpi4py.rc.initialize = mpi4py.rc.finalize = False
+        from mpi4py import MPI
+    except (ImportError, RuntimeError):
+        return True  # the program itself will say what is missing
+    return MPI.Get_library_version().startswith(_JOINING)
+
+
 def _manage(MPI: Any, rank: int, size: int, store: Store | None, timeout: timedelta) -> Manager:
-    if not MPI.Get_library_version().startswith(("MPICH", "Intel")):
+    if not MPI.Get_library_version().startswith(_JOINING):
         raise RuntimeError(f"this MPI ({MPI.Get_library_version().split(',')[0]}) joins no processes that were not "
             "started together: start the program with `wengert torchrun`, or `mpiexec -n N wengert run`")
     if store is None:

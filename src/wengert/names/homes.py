@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from importlib.machinery import ModuleSpec
+    from types import CodeType
 
 OURS = __name__.partition(".")[0]
 THEIRS = "torch"
@@ -250,6 +251,11 @@ class Loader:
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module."""
         return self.module
+
+    def get_code(self, name: str) -> CodeType | None:
+        """The code of the module, for ``-m``."""
+        loader = self.spec.loader if self.spec else None
+        return loader.get_code(self.spec.name) if hasattr(loader, "get_code") else None  # type: ignore[union-attr]
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing is run."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..world import shared_memory
 from .multiprocessing.errors import ProcessFailure
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class Workers:
     def end(self, sig: int = signal.SIGTERM) -> None:
         """End all that still run, and what they have started."""
         self.ended = [i for i, process in enumerate(self.processes) if process.poll() is None]
+        memory = {path for i in self.ended for path in shared_memory(str(self.processes[i].pid))}
         self._signal(sig)
         end = time.monotonic() + GRACE
         while time.monotonic() < end and any(process.poll() is None for process in self.processes):
@@ -106,6 +108,9 @@ class Workers:
         self._signal(signal.SIGKILL)
         for process in self.processes:
             process.wait()
+        for path in memory:  # which they were still about to forget
+            with suppress(OSError):
+                os.unlink(path)
         for pump in self.pumps:
             pump.join(1)
         for file in self.files:
