@@ -34,6 +34,7 @@ _NAMES: dict[str, str] = {
     "func.arrangement": "AnonymousAxis ParsedExpression",
     "func.functorch": ("_as_tuple _create_batched_inputs _process_batched_inputs _unwrap_batched functional_init "
         "functional_init_with_buffers"),
+    "distributed.fsdp": "OptimStateKeyType",
     "fx": "config tensor_type",
     "fx._symbolic_trace": "FakeScriptObject ScriptObject",
     "fx.experimental": ("_config accelerator_partitioner const_fold graph_gradual_typechecker merge_matmul meta_tracer "
