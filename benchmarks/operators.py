@@ -29,8 +29,8 @@ SIZES = (8, 256, 2048)
 LIBRARIES = ("wengert", "torch")
 
 #: Expressions of: x, y, z matrices (n, n); p one with entries in (0, 1); r a row, k a column; c a mask, i places along
-#: a dimension, t classes, rows some rows; image (N, C, H, W), volume (N, C, D, H, W), wide and half in bfloat16 and
-#: float16.
+#: a dimension, t classes, rows some rows, w what is written to; image (N, C, H, W), volume (N, C, D, H, W), wide and
+#: half in bfloat16 and float16.
 POINTWISE = {
     "add": "x + y", "add number": "x + 2.5", "add row": "x + r", "subtract": "x - y", "multiply": "x * y",
     "multiply column": "x * k", "divide": "x / y", "divide number": "x / 3.0", "negative": "-x",
@@ -46,8 +46,8 @@ POINTWISE = {
     "clamp": "x.clamp(-1, 1)", "lerp": "torch.lerp(x, y, 0.3)", "addcmul": "torch.addcmul(x, y, z)",
     "where": "torch.where(c, x, y)", "where number": "torch.where(c, x, 0.0)", "masked_fill": "x.masked_fill(c, 0.0)",
     "less": "x < y", "isnan": "x.isnan()", "xlogy": "torch.xlogy(x, p)", "nan_to_num": "x.nan_to_num()",
-    "fill": "x.detach().fill_(1.0)", "clone": "x.clone()", "to double": "x.double()", "to bfloat16": "x.bfloat16()",
-    "to half": "x.half()", "in-place add": "x.detach().add_(y.detach())",
+    "fill": "w.fill_(1.0)", "clone": "x.clone()", "to double": "x.double()", "to bfloat16": "x.bfloat16()",
+    "to half": "x.half()", "in-place add": "w.add_(y.detach())",
 }
 ACTIVATIONS = {
     "relu": "F.relu(x)", "gelu": "F.gelu(x)", "gelu tanh": "F.gelu(x, approximate='tanh')", "silu": "F.silu(x)",
@@ -98,7 +98,7 @@ IMAGES = {
 }
 RANDOM = {
     "randn": "torch.randn(n, n)", "rand": "torch.rand(n, n)", "randint": "torch.randint(10, (n, n))",
-    "randperm": "torch.randperm(n * n)", "bernoulli": "torch.bernoulli(p.detach())", "normal_": "x.detach().normal_()",
+    "randperm": "torch.randperm(n * n)", "bernoulli": "torch.bernoulli(p.detach())", "normal_": "w.normal_()",
     "zeros": "torch.zeros(n, n)", "arange": "torch.arange(n * n)",
 }
 HALVES = {
@@ -127,7 +127,7 @@ def arguments(torch: Any, n: int) -> dict[str, Any]:
     for tensor in named.values():
         tensor.requires_grad_()
     named |= {"c": torch.rand(n, n) > 0.5, "i": torch.randint(n, (n, n)), "t": torch.randint(n, (n,)),
-        "rows": torch.randint(n, (n,))}
+        "rows": torch.randint(n, (n,)), "w": torch.zeros(n, n)}
     return {**named, "n": n, "torch": torch, "F": torch.nn.functional}
 
 
