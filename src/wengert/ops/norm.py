@@ -341,8 +341,36 @@ def _by_group(F: Any, v: Any, groups: int) -> Any:
     return F.reshape(v, (v.shape[0], groups, v.shape[1] // groups * math.prod(v.shape[2:])))
 
 
-@composite(raw=lambda g, x, mean, rstd, weight, groups, eps, needs: K.group_norm_grad(g, x, mean, rstd, weight, groups,
-    tuple(needs)), places=())
+def _group_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, groups: int, eps: float,
+        needs: Any) -> Any:
+    if mean is None:
+        _, mean, rstd = K.group_norm(input, groups, None, None, eps)
+    return K.group_norm_grad(g, input, mean, rstd, weight, groups, tuple(needs))
+
+
+def _group_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, groups: Any,
+        eps: Any) -> Any:
+    if F.raw:
+        *g, grad_output, input, weight = map(widened, (*g, grad_output, input, weight))
+    shape, axes = tuple(input.shape), (2, 3)
+
+    def grouped(x: Any) -> Any:
+        rows = shape[0] if x.ndim > 1 else 1
+        return F.reshape(x, (rows, groups, shape[1] // groups, math.prod(shape[2:]) if x.ndim > 1 else 1))
+
+    parts: list[Any] = [None if x is None else grouped(x) for x in (*g, grad_output, input, weight)]
+    rows, n = parts[4], _count(parts[4], axes)
+    mean, rstd = _moments(F, rows, axes, eps)
+    normal = (rows - mean) * rstd
+    back, slope, in_weight = _twice(F, parts[:3], (needs[0], needs[1], needs[4]), parts[3], parts[5], normal, rstd,
+        lambda x: F.sum(x, axes, True) / n, lambda x: _back(F, x, normal, rstd, axes))
+    in_weight = None if in_weight is None else F.reshape(F.sum(in_weight, (0, 3)), (shape[1],))
+    back, slope = (None if x is None else F.reshape(F.expand(x, tuple(rows.shape)), shape) for x in (back, slope))
+    return back, slope, None, None, in_weight
+
+
+@composite(raw=_group_norm_grad_raw, whole=("g", "input", "mean", "rstd", "weight"),
+    optional=("mean", "rstd", "weight"), grad=_group_norm_twice, **_three)
 def group_norm_grad(F, g, input, mean, rstd, weight, groups, eps, needs):
     shape, axes = tuple(input.shape), (0, *range(2, input.ndim))
     rows = _by_group(F, input, groups)
