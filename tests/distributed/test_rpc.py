@@ -33,11 +33,15 @@ def test_training(torchrun):
     everyone_done(torchrun("rpc_training.py", 2), 2)
 
 
+def test_data_parallel_layers_in_a_context(torchrun):
+    everyone_done(torchrun("rpc_ddp.py", 3), 3)
+
+
 @pytest.mark.parity
 def test_pytorch_has_the_same_gradients(torch):
     if torch.__name__ == "wengert":
         pytest.skip("the test above")
-    for program in ("rpc_autograd.py", "rpc_training.py"):
+    for program in ("rpc_autograd.py", "rpc_training.py", "rpc_ddp.py"):
         everyone_done(execute([Path(sys.executable).with_name("torchrun"), "--standalone", "--nproc-per-node=3",
             PROGRAMS / program]), 3)
 

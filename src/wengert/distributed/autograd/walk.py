@@ -17,8 +17,8 @@ import numpy as np
 
 from ...arrays.flags import IGNORED, quieten, restore
 from ...futures import Future
-from ...graph.engine import run_subgraph
-from ...tensor.autograd_meta import edge_of, requires_grad
+from ...graph.engine import run, run_subgraph
+from ...tensor.autograd_meta import edge_of, meta_of, requires_grad
 from ...tensor.namespaces import ARRAY_OPS
 from ...tensor.tensor import wrap
 from ..rpc import agent as agents
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     from ...graph.node import Edge, Node
     from ...tensor.tensor import Tensor
+
+
+_accumulating = threading.RLock()
 
 
 class Pass:
@@ -153,17 +156,39 @@ class Pass:
 
     def _store(self) -> None:
         """Add to the context's gradients what has come to leaves."""
+        watched = []
         for node, row in self.pending.items():
-            g = row[0]
-            if node.hooks is not None:
-                g = node.hooks.arrive(node, g, ARRAY_OPS)
             leaf = getattr(node, "variable", None)
-            if leaf is None or g is None:
+            if leaf is not None and meta_of(leaf).post_hooks is not None:
+                watched.append(((node, 0), row[0]))
                 continue
-            with self.context.lock:
-                old = self.context.gradients.get(leaf)
-                self.context.gradients[leaf] = wrap(g.copy() if old is None else ARRAY_OPS.plus(old._wg_data, g))
+            g = row[0] if node.hooks is None else node.hooks.arrive(node, row[0], ARRAY_OPS)
+            if leaf is not None and g is not None:
+                self._keep(leaf, g)
         self.pending.clear()
+        if watched:
+            self._accumulate(watched)
+
+    def _keep(self, leaf: Tensor, g: Any) -> None:
+        with self.context.lock:
+            old = self.context.gradients.get(leaf)
+            self.context.gradients[leaf] = wrap(g.copy() if old is None else ARRAY_OPS.plus(old._wg_data, g))
+
+    def _accumulate(self, watched: list[tuple[Edge, Any]]) -> None:
+        """Leaves with hooks of after the accumulation, as DDP has, get their ``.grad`` for as long as these run."""
+        leaves = [edge[0].variable for edge, _ in watched]  # type: ignore[attr-defined]
+        with _accumulating:
+            before = [leaf.grad for leaf in leaves]
+            for leaf in leaves:
+                leaf.grad = None
+            try:
+                run(watched, ARRAY_OPS, True)
+                for leaf in leaves:
+                    if leaf.grad is not None:
+                        self._keep(leaf, leaf.grad._wg_data)
+            finally:
+                for leaf, old in zip(leaves, before, strict=True):
+                    leaf.grad = old
 
 
 def _pass(number: int, key: Any, retain: bool = False) -> Pass:
