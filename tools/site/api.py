@@ -25,7 +25,7 @@ from pymdownx.slugs import slugify
 SRC = Path(__file__).resolve().parents[2] / "src"
 # Modules of our own, and what of them: all that is public if nothing is said.
 OURS = {
-    "wengert.diagnose": (), "wengert.draw": (), "wengert.tiny": (),
+    "wengert.curvature": (), "wengert.diagnose": (), "wengert.draw": (), "wengert.tiny": (),
     "wengert.graph.interceptors": ("Interceptor", "Call", "add_field", "install"),
     "wengert.arrays.foreign": ("ForeignArray", "install"),
 }
