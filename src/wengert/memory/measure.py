@@ -215,7 +215,9 @@ class _Builder:
         self.segments, self.ways, self.found, self.again = segments, ways, found, again
         ends = [segment.end for segment in segments]
         self.gradient = [facts.gradient[end] for end in ends]
-        self.gradient[-1] = facts.output_gradient
+        loss, walk = self.found[0].span(LOSS, "loss"), self.found[0].span(LOSS, "loss walk")
+        # of what the model gives the loss may use a part
+        self.gradient[-1] = min(facts.output_gradient, max(0, walk.after - walk.before + loss.after - loss.before))
         # what is alive over whole blocks stays until the backward of the block that made it, and is part of no output
         self.skips = facts.skips(ends)
 
