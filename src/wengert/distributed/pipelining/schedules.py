@@ -70,16 +70,20 @@ class _Schedule:
                     outputs[number] = output
                 if self._loss_fn is not None and targets is not None:
                     found[number] = self._loss_fn(output, targets[number][0])
-        for s in self._stages:
-            s.wait()
-            s.clear()
-            if self.scale_grads and left[s.stage_index] == 0 and self._has_backward and s.has_backward:
-                s.scale_grads(n)
+        self._end({s for s in self._stages if left[s.stage_index] == 0}, n)
         if losses is not None and self._last is not None:
             losses[:] = [found[k] for k in sorted(found)]
         if self._last is None or not wanted:
             return None
         return merge_chunks([outputs[k] for k in sorted(outputs)], self._output_merge_spec)
+
+    def _end(self, complete: set[Any], parts: int) -> None:
+        """Wait for what is under way; divide the gradients of stages whose backwards are complete."""
+        for s in self._stages:
+            s.wait()
+            s.clear()
+            if self.scale_grads and s in complete and self._has_backward and s.has_backward:
+                s.scale_grads(parts)
 
 
 class PipelineScheduleSingle(_Schedule):

@@ -43,15 +43,22 @@ def dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _spread(found, plan.outs, call)
 
 
+_class: list[Any] = []  # DTensor, which registers itself
+
+
+def register(cls: Any) -> Any:
+    """Let results be of this class."""
+    _class[:] = [cls]
+    return cls
+
+
 def local_of(t: Any, mesh: Any, target: tuple[Any, ...]) -> Any:
     """This process's piece of an argument, lying as ``target`` says."""
     spec = getattr(t, "_spec", None)
     if spec is None:
         if all(isinstance(p, Replicate) for p in target):
             return t
-        from ._dtensor import DTensor
-
-        spec, local = DTensor._around(t, mesh, whole(mesh.ndim), t.shape, t.stride())._spec, t
+        spec, local = _class[0]._around(t, mesh, whole(mesh.ndim), t.shape, t.stride())._spec, t
     else:
         local = t._local_tensor
         if spec.mesh is not mesh and spec.mesh != mesh:
@@ -61,14 +68,12 @@ def local_of(t: Any, mesh: Any, target: tuple[Any, ...]) -> Any:
 
 
 def _spread(found: Any, outs: Any, call: Call) -> Any:
-    from ._dtensor import DTensor
-
     if isinstance(found, (tuple, list)):
         return type(found)(_spread(v, o, call) for v, o in zip(found, outs))
     if not isinstance(found, classes.Tensor_) or outs is None:
         return found
     placements, shape, stride = outs
-    return DTensor._around(found, call.mesh, placements, shape, stride)
+    return _class[0]._around(found, call.mesh, placements, shape, stride)
 
 
 def _check_plain(call: Call) -> None:
@@ -127,10 +132,8 @@ def handler(*names: str) -> Any:
 
 @handler("detach", "alias")
 def _detach(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from ._dtensor import DTensor
-
     spec = args[0]._spec
-    return DTensor._around(args[0]._local_tensor.detach(), spec.mesh, spec.placements, spec.shape, spec.stride)
+    return type(args[0])._around(args[0]._local_tensor.detach(), spec.mesh, spec.placements, spec.shape, spec.stride)
 
 
 @handler("_local_scalar_dense")

@@ -8,7 +8,7 @@ from ...autograd import Function
 from ...dispatch.subclass_dispatch import _data
 from ...graph.modes import modes
 from ...tensor import Tensor
-from ._dispatch import dispatch
+from ._dispatch import dispatch, register
 from ._redistribute import Redistribute, without_partial
 from ._spec import DTensorSpec, TensorMeta, checked, compute_local_shape_and_global_offset, whole, whole_geometry
 from .placement_types import Partial, Placement
@@ -46,6 +46,7 @@ class _ToTorchTensor(Function):
         return DTensor.from_local(grad, spec.mesh, ctx.back, shape=spec.shape, stride=spec.stride), None
 
 
+@register
 class DTensor(Tensor):
     """A tensor spread over a mesh of processes, with the interface of one tensor.
 
