@@ -15,6 +15,8 @@ class Module:
     def __init__(self, path: Path) -> None:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         self.functions = {n.name: n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
+        self.aliases = {t.id for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Attribute)
+            and n.value.attr.startswith("assert_") for t in n.targets if isinstance(t, ast.Name)}
         self.imported: dict[str, tuple[Path, str]] = {}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
@@ -36,7 +38,7 @@ def asserts(node: ast.AST, path: Path, module: Module, helpers: set[tuple[Path, 
         name = getattr(part.func, "id", getattr(part.func, "attr", ""))
         if (path, name) in helpers or module.imported.get(name) in helpers:
             return True
-        if name in BY_PYTEST or name.startswith("assert_"):
+        if name in BY_PYTEST or name in module.aliases or name.startswith("assert_"):
             return True
         if name == "run" and any(k.arg == "check" and getattr(k.value, "value", False) for k in part.keywords):
             return True

@@ -98,7 +98,7 @@ def test_memory_is_predicted(measured):
         whole = measured(name)
         for part in (0.7, 0.5):
             found = fitted(whole.chain, max(int(part * whole.plain_peak), whole.least), layout=whole.layout)
-            assert Step(model, found.apply(model), sample, loss).bytes == pytest.approx(found.peak, rel=0.03), name
+            assert Step(model, found.apply(model), sample, loss).bytes == pytest.approx(found.peak, rel=0.05), name
 
 
 def schedules(n, draw):

@@ -217,7 +217,7 @@ def _assembled(F: Any, g: Any, shape: tuple[int, ...], keys: Any, join: Any) -> 
     some = next(x for x in g if x is not None)
     if all(x is not None for x in g):
         return join(g)
-    if F.raw:
+    if F.raw and type(some) is np.ndarray:
         out = F.new_zeros(some, shape)
         for x, key in zip(g, keys):
             if x is not None:
