@@ -20,6 +20,7 @@ _RENAMED: dict[str, str | None] = {
     "transform_real": "_fft_r2c", "transform_to_real": "_fft_c2r", "unfold_columns": "im2col",
     "unfold_windows": "im2col", "fold_columns": "col2im", "fold": "col2im", "basic_index": "slice",
     "basic_scatter": "slice_backward", "masked_scale": "_masked_scale", "max_pool_windows": "max_pool2d_with_indices",
+    "max_pool_values": "max_pool2d_with_indices", "repeated_each": "repeat_interleave",
     "adaptive_max_windows": "adaptive_max_pool2d", "fractional_windows": "fractional_max_pool2d",
     "logsigmoid": "log_sigmoid", "pool_gather": "gather", "pool_scatter": "max_pool2d_with_indices_backward",
     "avg_pool_spread": "avg_pool2d_backward", "avg_pool_back": "avg_pool2d_backward",
