@@ -68,3 +68,10 @@ def test_a_worker_that_ends(torchrun, mpiexec, how):
 def test_processes_that_a_program_starts(alone):
     ended = alone("rpc_spawned.py")
     assert ended.code == 0 and ended.out.count("the answer is 6") == 2, ended
+
+
+def test_what_needs_a_start_says_so():
+    from wengert.distributed import rpc
+
+    with pytest.raises(RuntimeError, match="RPC has not been initialized"):
+        rpc.api._require_initialized(len)("abc")

@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from datetime import timedelta
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ...futures import Future
@@ -94,6 +95,16 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
         agent.barrier_comm.Barrier()
         agent.barrier_comm.Free()
         agent.comm.Free()
+
+
+def _require_initialized(func: Callable[..., Any]) -> Callable[..., Any]:
+    """``func``, which raises ``RuntimeError`` before ``init_rpc``; libraries decorate with it."""
+    @wraps(func)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        agents.current()
+        return func(*args, **kwargs)
+
+    return checked
 
 
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
