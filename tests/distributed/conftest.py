@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = Path(__file__).parent / "programs"
-WITHOUT_MPI = ("test_federated", "test_stores")
+WITHOUT_MPI = ("test_compression", "test_federated", "test_stores")
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 
 
