@@ -28,17 +28,29 @@ def prepare() -> None:
 
 def ends(code: Any) -> None:
     """Say that the program ends with an exit code: if it is not 0, MPI does not wait for the other ranks."""
+    _tell_world(code)
+    if code not in (None, 0):
+        _say(f"has ended with exit code {code}" if isinstance(code, int) else "has ended")
+
+
+def fails(error: BaseException) -> None:
+    """Say that the program ends with an exception: to the launcher, and on the terminal which rank it was."""
+    _tell_world(1)
+    if "TORCHELASTIC_ERROR_FILE" in os.environ:
+        from ..distributed.elastic.multiprocessing.errors import write_error
+
+        write_error(error)
+    _say("has failed")
+
+
+def _tell_world(code: Any) -> None:
     world = sys.modules.get(f"{__package__.partition('.')[0]}.distributed.world")
     if world is not None:
         world.program_ends(code)
 
 
-def fails(error: BaseException) -> None:
-    """Say that the program ends with an exception: to the launcher, and on the terminal which rank it was."""
-    ends(1)
-    if "TORCHELASTIC_ERROR_FILE" in os.environ:
-        from ..distributed.elastic.multiprocessing.errors import write_error
-
-        write_error(error)
-    elif os.environ.get("WORLD_SIZE", "1") != "1" and "RANK" in os.environ:
-        print(f"wengert: rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']} has failed", file=sys.stderr)
+def _say(what: str) -> None:
+    """Which rank it was; ``torchrun`` says it itself."""
+    told = os.environ
+    if "TORCHELASTIC_ERROR_FILE" not in told and told.get("WORLD_SIZE", "1") != "1" and "RANK" in told:
+        print(f"wengert: rank {told['RANK']} of {told['WORLD_SIZE']} {what}", file=sys.stderr)

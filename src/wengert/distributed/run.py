@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["get_args_parser", "main", "parse_args", "run"]
 
+_GRACE = 10.0  # seconds which the node that serves the store waits for the others to leave
 _ASK = 0.5  # seconds between two looks at the other nodes
 
 
@@ -273,9 +274,20 @@ def _all_nodes_done(job: Job, attempt: int) -> str:
         if job.store.check([f"failed/{attempt}"]):
             return "stopped"
         time.sleep(_ASK)
-    if job.node == 0:  # which serves the store
-        time.sleep(2 * _ASK)
     return "done"
+
+
+def _leave(job: Job) -> None:
+    """The node that serves the store leaves last: the others have read there how the job ended."""
+    if job.nodes == 1:
+        return
+    with suppress(RuntimeError):
+        if not job.store.is_server:
+            job.store.add("left", 1)
+            return
+        end = time.monotonic() + _GRACE
+        while job.store.add("left", 0) < job.nodes - 1 and time.monotonic() < end:
+            time.sleep(_ASK / 10)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -300,6 +312,7 @@ def run(args: argparse.Namespace) -> None:
             raise ChildFailedError(args.training_script, failures)
         raise SystemExit("torchrun: workers of another node have failed")
     finally:
+        _leave(job)
         for number, handler in before.items():
             signal.signal(number, handler)
 

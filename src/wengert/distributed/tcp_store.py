@@ -121,6 +121,11 @@ class TCPStore(Store):
         """Whether libuv serves the entries: no, threads of Python do."""
         return False
 
+    @property
+    def is_server(self) -> bool:
+        """Whether this store serves the entries to the others."""
+        return self._server is not None
+
     def _serve(self, port: int, multi_tenant: bool, listen_fd: int | None) -> int:
         server = _servers.get(port) if multi_tenant else None
         if server is None or server.pid != os.getpid():
