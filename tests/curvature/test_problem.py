@@ -35,7 +35,8 @@ class Passes:
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("data", [pairs(), iter([(x, y)]), zip([x], [y]), [], Passes(), x, None, (x, y), [(x, y, y)],
     Passes(x), {"x": x}, len],
-    ids=str)
+    ids=["generator", "iterator", "zip", "empty", "empty passes", "tensor", "None", "pair", "triple", "triples", "dict",
+        "function"])
 def test_data_are_pairs_again_and_again(make, data):
     with pytest.raises(ValueError, match="data"):
         make(nn.Linear(3, 2), nn.MSELoss(), data)
