@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
+
 import wengert as torch
 import wengert.nn.functional as F
 from wengert import nn
@@ -141,17 +143,30 @@ class Two(nn.Module):
 
 
 class Branching(nn.Module):
-    """Its forward depends on data, which cannot be followed."""
+    """How often its forward loops depends on data."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(64, 64) for _ in range(8)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+            if x.sum() > 1e6:
+                break
+        return x
+
+
+class Outside(nn.Module):
+    """Its forward makes a tensor outside of the library."""
 
     def __init__(self):
         super().__init__()
         self.layer = nn.Linear(8, 8)
 
     def forward(self, x):
-        for _ in range(5):
-            x = torch.tanh(self.layer(x))
-            if x.sum() > 1e9:
-                break
+        for _ in range(3):
+            x = torch.tanh(self.layer(x)) + torch.from_numpy(np.random.rand(8).astype("f4"))
         return x
 
 

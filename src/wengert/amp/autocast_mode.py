@@ -202,6 +202,13 @@ def clear_autocast_cache() -> None:
     _casts.set(None)
 
 
+def exchange_casts(found: dict[Any, Any] | None) -> dict[Any, Any] | None:
+    """Let these be the weights that were cast; gives those that were."""
+    before = _casts.get()
+    _casts.set(found)
+    return before
+
+
 def autocast_increment_nesting() -> int:
     """Say that one more region begins; how many there are."""
     _nesting.set(_nesting.get() + 1)

@@ -18,6 +18,7 @@ from ..tensor.tensor import wrap
 from ..utils._pytree import tree_map
 from ..utils.checkpoint.state import RandomState, Surroundings
 from .holders import ALL, Holder, Recorder, begin, memory_of
+from .trace import ACTS
 from .values import detached, storage, tensors_of, values_in
 
 if TYPE_CHECKING:
@@ -272,9 +273,10 @@ class Run:
             if holders is None:
                 with no_grad():
                     return op.run(env)
-            values = {name: _leaf(env[name], grads.get(name)) for name in op.inputs}
             with enable_grad():
-                return self._caught(segment, op, values, holders)
+                values = {name: _leaf(env[name], grads.get(name), segment.inplace) for name in op.inputs}
+                value = self._caught(segment, op, values, holders)
+            return _written(env, values, value) if segment.inplace else value
 
     def _caught(self, segment: Segment, op: Operation, values: dict[str, Any], holders: dict[int, Holder]) -> Any:
         """The value of an operation, whose graph fills holders."""
@@ -338,12 +340,32 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _leaf(value: Any, grads: list[bool] | None) -> Any:
-    """A value whose tensors require gradients where they did."""
+def _leaf(value: Any, grads: list[bool] | None, copied: bool) -> Any:
+    """A value whose tensors require gradients where they did; ``copied``: they may be written to, as no leaf may."""
     if not grads or not any(grads):
         return value
     flags = iter(grads)
-    return tree_map(lambda x: x.detach().requires_grad_(next(flags)) if isinstance(x, Tensor) else x, value)
+
+    def leaf(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        made = x.detach().requires_grad_(next(flags))
+        return made.clone() if copied and made.requires_grad else made
+
+    return tree_map(leaf, value)
+
+
+def _written(env: dict[str, Any], values: dict[str, Any], value: Any) -> Any:
+    """What an operation wrote to copies is written to what they are copies of: ``value``, seen there if it is one."""
+    for name, made in values.items():
+        for original, copy in zip(tensors_of(env[name]), tensors_of(made)):
+            if copy.grad_fn is None or copy._version == 0:
+                continue
+            with no_grad():
+                original.copy_(copy)
+            if isinstance(value, Tensor) and storage(value) is storage(copy) and value.shape == copy.shape:
+                value = original
+    return value
 
 
 def _give(holders: list[Holder], value: Any) -> None:
@@ -357,7 +379,7 @@ def _needed(segment: Segment, wanted: set[str], own: set[int], there: set[str]) 
     count = len(segment.operations)
     if segment.inplace:
         last = max([at for at, op in enumerate(segment.operations) if op.name in wanted or at in own], default=-1)
-        return [at <= last for at in range(count)] if last >= 0 else []
+        return [at <= last and op.kind not in ACTS for at, op in enumerate(segment.operations)] if last >= 0 else []
     needed = [False] * count
     wanted = set(wanted)
     for at in range(count - 1, -1, -1):

@@ -15,13 +15,13 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..arrays import memory
-from ..graph.modes import enable_grad, no_grad
+from ..graph.modes import enable_grad
 from ..tensor import Tensor
-from ..utils.checkpoint.state import RandomState
 from .chain import Block, Chain, Option
 from .execute import ALL, Run
 from .planned import constants
 from .selection import ways_of
+from .trace import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -78,9 +78,7 @@ class Bench:
     def __init__(self, model: Module, loss: Callable[[Any], Any] | None) -> None:
         self.model, self.loss = model, loss
         self._grads = [(p, p.grad) for p in model.parameters()]
-        self._buffers = [(m, n, b, b.clone(), b._version) for m in model.modules() for n, b in m._buffers.items()
-            if isinstance(b, Tensor)]
-        self._random = RandomState()
+        self._before = State(model)
 
     @contextmanager
     def state(self) -> Iterator[None]:
@@ -95,14 +93,9 @@ class Bench:
         finally:
             if collecting:
                 gc.enable()
-            self._random.restore()
+            self._before.restore()
             for p, grad in self._grads:
                 p.grad = grad
-            with no_grad():
-                for m, n, b, value, version in self._buffers:
-                    m._buffers[n] = b
-                    if b._version != version:
-                        b.copy_(value)
 
     def scalar(self, output: Any) -> Any:
         """The loss of an output."""

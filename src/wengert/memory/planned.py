@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..graph.modes import is_grad_enabled
+from ..names.homes import OURS
 from ..nn import Module
 from ..tensor import Tensor
 from .execute import Run
+from .record import UntraceableError
 from .segments import Segment, split
-from .trace import Call, Program, trace, whole
+from .trace import Call, ChangedError, Program, State, trace, whole
 from .values import storage
 
 if TYPE_CHECKING:
     from .plan import Plan
+
+
+MOST = 50  # programs that are kept: for tensors of so many shapes
+SETTINGS = frozenset((int, float, bool, str, type(None)))
+
+
+class Ready(NamedTuple):
+    """A program for calls that are like ``call``, and its blocks; none where it is not what was planned."""
+
+    key: Any
+    call: Call
+    program: Program
+    segments: list[Segment]
 
 
 class PlannedModule(Module):
@@ -34,7 +49,8 @@ class PlannedModule(Module):
             raise ValueError("this plan was made of numbers by solve(): it does not say of which blocks of a model")
         for name in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
             self.__dict__[name] = module.__dict__[name]
-        self.__dict__.update(module=module, plan=plan, training=module.training, _ready=None, _warned=False)
+        self.__dict__.update(module=module, plan=plan, training=module.training, _known=[], _followed=None,
+            _warned=False)
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -43,7 +59,7 @@ class PlannedModule(Module):
             return getattr(self.__dict__["module"], name)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_ready": None}
+        return {**self.__dict__, "_known": [], "_followed": None}
 
     def train(self, mode: bool = True) -> PlannedModule:
         """Set the mode, of ``module`` too."""
@@ -61,35 +77,84 @@ class PlannedModule(Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What ``module`` gives."""
-        call = Call(args, kwargs)
         if not is_grad_enabled() or self.plan.is_plain:
             return self.module(*args, **kwargs)
+        call = Call(args, kwargs)
         ready = self._prepare(call)
-        if ready is None:
-            return self.module(*args, **kwargs)
-        program, segments = ready
-        run = Run(program, segments, self.plan.layout["ways"], self.plan.schedule,  # type: ignore[index]
-            constants(self.module))
+        if ready is not None and ready.program.guarded:
+            ready, output = self._attempt(call, ready)
+            if ready is not None:
+                return output
+        return self.module(*args, **kwargs) if ready is None else self._run(ready, call)
+
+    def _run(self, ready: Ready, call: Call) -> Any:
+        layout: Any = self.plan.layout
+        run = Run(ready.program, ready.segments, layout["ways"], self.plan.schedule, constants(self.module))
         return run.forward(call.tensors)
 
-    def _prepare(self, call: Call) -> tuple[Program, list[Segment]] | None:
-        """The blocks, if this call is one that was planned."""
+    def _attempt(self, call: Call, ready: Ready) -> tuple[Ready | None, Any]:
+        """Run a program that may not hold for these data; one that is made for them if it does not."""
+        before = State(self.module)
+        for _ in range(2):
+            try:
+                return ready, self._run(ready, call)
+            except ChangedError as error:
+                why = str(error)
+            before.restore()
+            made = self._trace(call)
+            self._known.remove(ready if made.segments else made)
+            if not made.segments:
+                break
+            ready = made
+        return self._warn(f"its forward depends on data: {why}"), None
+
+    def _prepare(self, call: Call) -> Ready | None:
+        """The blocks, if this call does what was planned."""
         layout: Any = self.plan.layout
         now = modes_of(self.module)
         if len(now) != len(layout["training"]):
             raise ValueError("the plan was made for another model: it has other modules")
         if layout["training"] != now:
             return self._warn("a module is in another mode (train, eval)")
-        if layout["shapes"] not in (None, [list(t.shape) for t in call.tensors]):
-            return self._warn("the shapes of its arguments differ, and decisions in its forward depend on them")
-        if self._ready is None:
+        key = self._key(call)
+        for ready in self._known:
+            if ready.key == key and call.like(ready.call):
+                break
+        else:
+            ready = self._trace(call)
+        return ready if ready.segments else self._warn("its forward does other things for these arguments")
+
+    def _key(self, call: Call) -> Any:
+        """What must be equal for a program to hold, beside the arguments: shapes, and settings of modules."""
+        if self._followed is None:
+            self.__dict__["_followed"] = [vars(m) for m in self.module.modules()
+                if type(m).__module__.partition(".")[0] != OURS]
+        return ([(t._wg_data.shape, t._wg_data.dtype) for t in call.tensors],
+            [v for values in self._followed for v in values.values() if type(v) in SETTINGS])
+
+    def _trace(self, call: Call) -> Ready:
+        """Write down what this call does."""
+        layout: Any = self.plan.layout
+        key = self._key(call)
+        try:
             program = (whole(self.module, call) if layout["whole"]
-                else trace(self.module, call, layout["leaves"], layout["blocks"], layout["decisions"])[0])
-            self.__dict__["_ready"] = program, split(program, self.module, layout), call.without_tensors()
-        program, segments, planned = self._ready
-        if not call.like(planned):
-            return self._warn("its arguments differ in more than the values of tensors")
-        return program, segments
+                else trace(self.module, call, layout["leaves"], layout["blocks"])[0])
+        except UntraceableError:
+            program = whole(self.module, call)
+        if program.names() != layout["names"]:
+            if not self._known:
+                raise ValueError("the plan was made for another model: its operations differ")
+            return self._learn(Ready(key, call.without_tensors(), program, []))
+        return self._learn(Ready(key, call.without_tensors(), program, split(program, self.module, layout)))
+
+    def learn(self, call: Call, program: Program, segments: list[Segment]) -> None:
+        """What a call does is known."""
+        self._learn(Ready(self._key(call), call.without_tensors(), program, segments))
+
+    def _learn(self, ready: Ready) -> Ready:
+        self._known.append(ready)
+        del self._known[1:-MOST]
+        return ready
 
     def _warn(self, why: str) -> Any:
         if not self._warned and self.module.training:

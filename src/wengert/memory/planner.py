@@ -73,7 +73,7 @@ def plan(model: Module, sample: Any, budget: float | str, *, loss: Callable[[Any
         bar.end()
     form |= {"ways": ways, "training": modes_of(model), "plain": plain}
     planned = PlannedModule(model, fitted(chain, budget_bytes(budget, int(plain["peak"])), layout=form))
-    planned.__dict__["_ready"] = program, segments, call.without_tensors()
+    planned.learn(call, program, segments)
     return planned
 
 
@@ -99,7 +99,7 @@ def _program(model: Module, call: Call, bench: Bench, blocks: Sequence[str | Mod
         why = str(error)
     if why is not None:
         program = whole(model, call)
-        traced = {"leaves": [], "blocks": names, "decisions": [], "shapes": None}
+        traced = {"leaves": [], "blocks": names, "names": ["model"]}
     with bench.state():
         facts = observe(program, model, call.tensors)
         form = layout(program, model, facts, cuts(facts))
@@ -112,7 +112,7 @@ def _differs(model: Module, program: Program, call: Call, bench: Bench) -> str |
     for run in (lambda: _run(program, call), lambda: (lambda a: model(*a[0], **a[1]))(call.filled(call.tensors))):
         with bench.state(), no_grad():
             value = run()
-            found.append(([t.detach().clone() for t in tensors_of(value)], RandomState()))
+            found.append(([t.detach().clone() for t in (*tensors_of(value), *model.buffers())], RandomState()))
     (mine, after), (theirs, then) = found
     if not same_random(after, then):
         return "random numbers are drawn where they cannot be followed"

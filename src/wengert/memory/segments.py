@@ -17,6 +17,7 @@ from ..draw.graph import kept_by
 from ..tensor import Tensor
 from ..utils.checkpoint.state import RandomState
 from .holders import begin, is_declared, nodes_since
+from .trace import ACTS
 from .values import storage, tensors_of, values_in
 
 if TYPE_CHECKING:
@@ -200,6 +201,8 @@ def cuts(facts: Facts) -> list[int]:
         if k + 1 < len(places) and facts.storages[places[k + 1]] == facts.storages[at]:
             continue  # views: nothing is made between the two
         if _lowest(counts, places, k) and _kept_anyway(facts, chosen[-1] if chosen else -1, at):
+            if chosen and facts.storages[chosen[-1]] == facts.storages[at]:
+                chosen.pop()  # nothing that lasts is made between the two
             chosen.append(at)
     return _thinned(facts, chosen)
 
@@ -303,4 +306,4 @@ def _say(found: list[Segment]) -> None:
 
 def tensor_like(op: Operation) -> bool:
     """Whether an operation is more than reading an attribute or an entry."""
-    return op.kind != "get_attr" and not op.name.startswith(("getattr", "getitem", "size"))
+    return op.kind not in ("get_attr", *ACTS) and not op.name.startswith("getitem")

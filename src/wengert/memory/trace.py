@@ -1,33 +1,51 @@
-"""The forward of a model as a list of operations, which can be run in parts.
-
-``fx`` runs the forward once with proxies. Modules of ``nn`` are one operation each, and so is every module whose
-forward cannot be followed; the forwards of others are looked into.
-"""
+"""The forward of a model as a list of operations, which can be run in parts."""
 
 from __future__ import annotations
 
 import copy
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ..fx._symbolic_trace import Tracer
-from ..fx.node import Node
-from ..graph.modes import no_grad
-from ..nn.modules import transformer
+from ..graph.modes import enable_grad, no_grad
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ..utils.checkpoint.state import RandomState
+from .record import Rebuilt, RefusedError, Step, UntraceableError, record, shapes_of
+from .values import Ref, picked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..nn import Module
 
-# Modules of ``nn`` that are made of others, and worth looking into.
-CONTAINERS = (transformer.Transformer, transformer.TransformerEncoder, transformer.TransformerDecoder)
+ACTS = frozenset(("set_attr", "guard"))  # operations that give nothing, and are done in the first forward alone
 
 
-class UntraceableError(Exception):
-    """The forward does what cannot be followed with proxies, outside of its modules."""
+class ChangedError(Exception):
+    """A program does not hold for these data: the model would do other things."""
+
+
+class State:
+    """Buffers, attributes of modules and random numbers as they are; ``restore()`` makes them so again."""
+
+    def __init__(self, model: Module) -> None:
+        self.buffers = [(m, n, b, b.clone(), b._version) for m in model.modules() for n, b in m._buffers.items()
+            if isinstance(b, Tensor)]
+        self.attributes = [(vars(m), dict(vars(m))) for m in model.modules()]
+        self.random = RandomState()
+
+    def restore(self) -> None:
+        """Put them back."""
+        self.random.restore()
+        for now, then in self.attributes:
+            for name in [name for name in now if name not in then]:
+                del now[name]
+            now.update(then)
+        with no_grad():
+            for m, n, b, value, version in self.buffers:
+                m._buffers[n] = b
+                if b._version != version:
+                    b.copy_(value)
 
 
 class Call:
@@ -62,54 +80,89 @@ class Call:
 class Operation:
     """One step: ``run(env)`` computes the value ``name`` from the values ``inputs``, by name."""
 
-    __slots__ = ("_args", "_flat", "_kwargs", "_target", "inputs", "kind", "module", "name", "path")
+    __slots__ = ("_args", "_flat", "_kwargs", "_step", "_target", "inputs", "kind", "module", "name", "path")
 
-    def __init__(self, node: Node, root: Module) -> None:
-        self.name, self.kind = node.name, node.op
-        self.inputs = tuple(n.name for n in node.all_input_nodes)
-        self._target = _target(node, root)
-        self.module = self._target if node.op == "call_module" else None
-        self.path = str(node.target) if node.op == "call_module" else ""
-        self._args, self._kwargs = node.args, node.kwargs
-        self._flat = not node.kwargs and all(isinstance(a, Node) for a in node.args)
+    def __init__(self, step: Step, root: Module) -> None:
+        self.name, self.kind = step.name, step.kind
+        self.inputs = tuple(dict.fromkeys(_names((step.args, step.kwargs))))
+        self._target = _target(step, root)
+        self.module = self._target if step.kind == "call_module" else None
+        self.path = step.target if step.kind == "call_module" else ""
+        self._args, self._kwargs = step.args, step.kwargs
+        self._flat = not step.kwargs and all(type(a) is Ref for a in step.args)
+        plainly = step.grad and step.around is None and step.expected is None
+        self._step = None if plainly else step
 
     def run(self, env: dict[str, Any]) -> Any:
         """The value."""
-        if self._flat and self.kind != "call_method":
-            return self._target(*[env[a.name] for a in self._args])  # type: ignore[union-attr]
-        args, kwargs = _values(self._args, env), _values(self._kwargs, env)
-        if self.kind == "call_method":
-            return getattr(args[0], self._target)(*args[1:], **kwargs)
-        return self._target(*args, **kwargs)
+        if self._step is not None:
+            return self._specially(self._step, env)
+        return self._called(env)
+
+    def _called(self, env: dict[str, Any]) -> Any:
+        if self._flat:
+            return self._target(*[env[a.name] for a in self._args])
+        return self._target(*_values(self._args, env), **_values(self._kwargs, env))
+
+    def _specially(self, step: Step, env: dict[str, Any]) -> Any:
+        """As it was surrounded; with a look at what must be as it was."""
+        with ExitStack() as stack:
+            if not step.grad:
+                stack.enter_context(no_grad())
+            if step.around is not None:
+                stack.enter_context(step.around.again())
+            value = self._called(env)
+        found = value if step.kind == "guard" else shapes_of(value)
+        if step.expected is not None and found != step.expected:
+            raise ChangedError(f"{self.name}() gives something else")
+        return None if step.kind == "guard" else value
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
 
-def _target(node: Node, root: Module) -> Any:
+def _target(step: Step, root: Module) -> Any:
     """What an operation calls."""
-    if node.op in ("call_function", "call_method"):
-        return node.target
+    if step.kind in ("call_function", "guard"):
+        return step.target
     owner: Any = root
-    parts = str(node.target).split(".")
+    parts = str(step.target).split(".")
     for part in parts[:-1]:
         owner = getattr(owner, part)
-    if node.op == "call_module":
+    if step.kind == "set_attr":
+        return lambda value: setattr(owner, parts[-1], value)
+    if step.kind == "call_module":
         return getattr(owner, parts[-1])
     return lambda: getattr(owner, parts[-1])  # an attribute, as it is at the time
 
 
+def _names(value: Any) -> Iterator[str]:
+    """The names of what is used in arguments."""
+    if type(value) is Ref:
+        yield value.name
+    elif isinstance(value, (tuple, list)):
+        for v in value:
+            yield from _names(v)
+    elif isinstance(value, (dict, Rebuilt)):
+        for v in (value if isinstance(value, dict) else value.values).values():
+            yield from _names(v)
+    elif isinstance(value, slice):
+        yield from _names((value.start, value.stop, value.step))
+
+
 def _values(value: Any, env: dict[str, Any]) -> Any:
-    """Arguments with values in place of nodes."""
-    if isinstance(value, Node):
+    """Arguments with values in place of names."""
+    if type(value) is Ref:
         return env[value.name]
     if isinstance(value, tuple):
         row = [_values(v, env) for v in value]
-        return type(value)(*row) if hasattr(value, "_fields") else tuple(row)
+        return type(value)(*row) if hasattr(value, "_fields") else type(value)(row)
     if isinstance(value, list):
         return [_values(v, env) for v in value]
     if isinstance(value, dict):
         return {k: _values(v, env) for k, v in value.items()}
+    if isinstance(value, Rebuilt):
+        return value.made({k: _values(v, env) for k, v in value.values.items()})
     if isinstance(value, slice):
         return slice(*(_values(v, env) for v in (value.start, value.stop, value.step)))
     return value
@@ -117,17 +170,20 @@ def _values(value: Any, env: dict[str, Any]) -> Any:
 
 class Program:
     """``inputs``: names of the tensors that come in. ``operations``: what is done. ``result(env)``: what comes out.
-    ``exact``: it holds for tensors of the same shapes alone.
+    ``guarded``: it holds while answers and shapes that depend on data are the same.
     """
 
-    def __init__(self, graph: Any, root: Module, exact: bool) -> None:
-        nodes = list(graph.nodes)
-        self.exact = exact
-        self.inputs = [n.name for n in nodes if n.op == "placeholder"]
-        self.operations = [Operation(n, root) for n in nodes if n.op not in ("placeholder", "output")]
-        end = nodes[-1]
-        self._result = end.args[0]
-        self.outputs = tuple(n.name for n in end.all_input_nodes)
+    def __init__(self, inputs: list[str], steps: Sequence[Step], result: Any, root: Module) -> None:
+        used = {name for step in steps for name in _names((step.args, step.kwargs))} | set(_names(result))
+        self.inputs = inputs
+        self.operations = [Operation(step, root) for step in steps if step.target is not picked or step.name in used]
+        self.guarded = any(step.expected is not None for step in steps)
+        self._result = result
+        self.outputs = tuple(dict.fromkeys(_names(result)))
+
+    def names(self) -> list[str]:
+        """What is done."""
+        return [op.name for op in self.operations]
 
     def uses(self) -> dict[str, int]:
         """By value the number of the last operation that uses it; what the model gives is used after all."""
@@ -150,124 +206,34 @@ class Program:
         return _values(self._result, env)
 
 
-class _Tracer(Tracer):
-    """Follows one call of a model."""
+def trace(model: Module, call: Call, leaves: Sequence[str] = (), blocks: Sequence[str] = ()) -> tuple[Program,
+        dict[str, Any]]:
+    """The program of a call, and what it takes to trace it again.
 
-    def __init__(self, call: Call, leaves: set[str], blocks: set[str], known: Sequence[int] | None) -> None:
-        super().__init__()
-        self._known = None if known is None else list(known)  # decisions that were made before, in order
-        self.decisions: list[int] = []
-        self._call, self._leaves, self._blocks = call, leaves, blocks
-        self._values: dict[str, Any] = {}
-        self._computing = False  # a value: no proxies are wanted
-        self.exact = False  # whether decisions depend on the shapes of this call
-
-    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        if module_qualified_name in self._leaves or module_qualified_name in self._blocks:
-            return True
-        if m._forward_hooks or m._forward_pre_hooks or m._backward_hooks or m._backward_pre_hooks:
-            return True  # they see the module's call
-        return not isinstance(m, CONTAINERS) and super().is_leaf_module(m, module_qualified_name)
-
-    def create_args_for_root(self, root_fn: Any, is_module: bool, concrete_args: Any = None) -> tuple[Any, list[Any]]:
-        proxies = [self.create_proxy("placeholder", f"x{i}", (), {}) for i in range(len(self._call.tensors))]
-        self._values = {proxy.node.name: t for proxy, t in zip(proxies, self._call.tensors)}
-
-        def called(*tensors):  # type: ignore[no-untyped-def]
-            args, kwargs = self._call.filled(tensors)
-            return root_fn(self.root, *args, **kwargs)
-
-        return called, proxies
-
-    def _value(self, node: Node) -> Any:
-        """What a node gives for this call."""
-        todo = [node]
-        while todo:
-            last = todo[-1]
-            missing = [n for n in last.all_input_nodes if n.name not in self._values]
-            if last.name not in self._values and not missing:
-                self._computing = True
-                try:
-                    with no_grad():
-                        self._values[last.name] = Operation(last, self.root).run(self._values)
-                finally:
-                    self._computing = False
-            todo = [*todo, *missing] if missing else todo[:-1]
-        return self._values[node.name]
-
-    def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return forward(*args, **kwargs) if self._computing else super().call_module(m, forward, args, kwargs)
-
-    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        return attr_val if self._computing else super().getattr(attr, attr_val, parameter_proxy_cache)
-
-    def to_bool(self, obj: Any) -> bool:
-        """Decisions that depend on shapes are made as for this call; those that depend on data are refused."""
-        return bool(self._decided(obj, lambda value: None if isinstance(value, Tensor) else int(bool(value)),
-            super().to_bool))
-
-    def iter(self, obj: Any) -> Any:
-        """As many parts as there are in this call."""
-        count = self._decided(obj, lambda value: len(value) if isinstance(value, (Tensor, tuple, list)) else None,
-            super().iter)
-        return iter([obj[i] for i in range(count)])
-
-    def _decided(self, obj: Any, read: Callable[[Any], int | None], refuse: Callable[[Any], Any]) -> int:
-        """A number that the program wants to know of a value."""
-        if self._known is not None and len(self.decisions) < len(self._known):
-            found: int | None = self._known[len(self.decisions)]
-        else:
-            found = read(self._value(obj.node))
-        if found is None:
-            refuse(obj)
-            raise UntraceableError
-        self.exact = True
-        self.decisions.append(found)
-        return found
-
-    def forget(self) -> None:
-        """Let the values go: what a trace leaves refers to itself."""
-        self._values = {}
-
-    def innermost(self) -> str:
-        """The module that was running when an error came."""
-        return next(reversed(self.module_stack.values()))[0] if self.module_stack else ""
-
-
-def trace(model: Module, call: Call, leaves: Sequence[str] = (), blocks: Sequence[str] = (),
-        decisions: Sequence[int] | None = None) -> tuple[Program, dict[str, Any]]:
-    """The program of a call, and what it takes to trace it again without running anything.
-
-    ``leaves``, ``decisions``: what an earlier trace has found. Buffers and random numbers are left as they are.
+    The call is run; buffers, attributes and random numbers are left as they are. ``leaves``: modules that an earlier
+    trace has found to be one operation each.
 
     Raises:
-        UntraceableError: where the model's own forward cannot be followed.
+        UntraceableError: where the model's own forward cannot be written down.
     """
-    if "forward" in vars(model):
-        raise UntraceableError("its forward was replaced")
+    if model._forward_hooks or model._forward_pre_hooks or model._backward_hooks or model._backward_pre_hooks:
+        raise UntraceableError("it has hooks")
+    paths = dict(model.named_modules())
     found = set(leaves)
-    buffers = [(b, b._version, b.clone()) for b in model.buffers() if decisions is None]
-    random = RandomState()
-    for _ in range(len(list(model.modules())) + 1):
-        tracer = _Tracer(call, found, set(blocks), decisions)
+    while True:
+        before = State(model)
         try:
-            graph = tracer.trace(model)
+            with enable_grad():
+                inputs, steps, result = record(model, call, found, set(blocks))
             break
-        except Exception as error:
-            inner = tracer.innermost()
-            if not inner or inner in found:
+        except RefusedError as error:
+            if not error.path:
                 raise UntraceableError(str(error)) from error
-            found.add(inner)
+            found |= {name for name, m in paths.items() if name and type(m) is type(paths[error.path])}
         finally:
-            tracer.forget()
-            random.restore()
-            with no_grad():
-                for b, version, value in buffers:
-                    if b._version != version:
-                        b.copy_(value)
-    program = Program(graph, model, tracer.exact)
-    return program, {"leaves": sorted(found), "blocks": list(blocks), "decisions": tracer.decisions,
-        "shapes": [list(t.shape) for t in call.tensors] if tracer.exact else None}
+            before.restore()
+    program = Program(inputs, steps, result, model)
+    return program, {"leaves": sorted(found), "blocks": list(blocks), "names": program.names()}
 
 
 class _Whole(Operation):
@@ -279,7 +245,7 @@ class _Whole(Operation):
         self.name, self.kind, self.path, self.module = "model", "call_module", type(model).__name__, model
         self._target = model
         self.inputs = tuple(inputs)
-        self._call = call
+        self._call, self._step = call, None
 
     def run(self, env: dict[str, Any]) -> Any:
         args, kwargs = self._call.filled([env[name] for name in self.inputs])
@@ -289,7 +255,7 @@ class _Whole(Operation):
 def whole(model: Module, call: Call) -> Program:
     """A program of one operation, for a model whose forward cannot be followed."""
     program = Program.__new__(Program)
-    program.exact, program.inputs = False, [f"x{i}" for i in range(len(call.tensors))]
+    program.guarded, program.inputs = False, [f"x{i}" for i in range(len(call.tensors))]
     program.operations, program.outputs = [_Whole(model, call, program.inputs)], ("model",)
     program.result = lambda env: env["model"]  # type: ignore[method-assign]
     return program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..diagnose.snapshot import base_of
 from ..tensor import Tensor
@@ -30,6 +30,31 @@ def tensors_of(value: Any) -> list[Tensor]:
 
 
 _NUMBERS = (int, float, str, type(None))
+
+
+class Ref(NamedTuple):
+    """Stands for a value of a program in the arguments of an operation."""
+
+    name: str
+
+
+def paths_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Tensor]]:
+    """The tensors in nested tuples, lists and dictionaries, with the keys that lead to them."""
+    if isinstance(value, Tensor):
+        yield path, value
+    elif isinstance(value, (tuple, list)):
+        for k, v in enumerate(value):
+            yield from paths_of(v, (*path, k))
+    elif isinstance(value, dict):
+        for key, v in value.items():
+            yield from paths_of(v, (*path, key))
+
+
+def picked(value: Any, path: Sequence[Any]) -> Any:
+    """What is at such a path."""
+    for key in path:
+        value = value[key]
+    return value
 
 
 def storage(t: Tensor) -> Any:

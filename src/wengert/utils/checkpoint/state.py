@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...amp.autocast_mode import (
     Caster,
+    exchange_casts,
     get_autocast_dtype,
     is_autocast_available,
     is_autocast_cache_enabled,
@@ -53,6 +54,7 @@ class Surroundings:
         """Random numbers and casts as they were."""
         now = RandomState() if self.random is not None else None
         before, functions = modes().watchers, modes().functions
+        casts = exchange_casts(None)  # what is cast inside is not kept: the region may have ended
         try:
             # a backward is passed to modes as a whole
             change(watchers=(*(o for o in before if not isinstance(o, Caster)), *self.casters), functions=())
@@ -61,6 +63,7 @@ class Surroundings:
             yield
         finally:
             change(watchers=before, functions=functions)
+            exchange_casts(casts)
             if now is not None:
                 now.restore()
 
