@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from ...names.absent import absent_from
 from ..world import available as is_available
-from .contexts import CONTEXTS, Context
+from .contexts import CONTEXTS, DistAutogradContext
 from .walk import backward
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
 
-__all__ = ["backward", "context", "get_gradients", "is_available"]
+__all__ = ["DistAutogradContext", "backward", "context", "get_gradients", "is_available"]
 
 
 class context:
@@ -46,11 +46,11 @@ def _is_valid_context(context_id: int) -> bool:
     return context_id in CONTEXTS.all
 
 
-def _retrieve_context(context_id: int) -> Context:
+def _retrieve_context(context_id: int) -> DistAutogradContext:
     return CONTEXTS.get(context_id)
 
 
-def _current_context() -> Context:
+def _current_context() -> DistAutogradContext:
     found = CONTEXTS.current()
     if found is None:
         raise RuntimeError("Current thread doesn't have a valid autograd context. Please wrap your code using: `with "

@@ -52,7 +52,7 @@ class RecvRpcBackward(Node):
         self.raw(g)
 
 
-class Context:
+class DistAutogradContext:
     """One forward, as this process has seen it."""
 
     def __init__(self, number: int) -> None:
@@ -73,7 +73,7 @@ class Context:
 
 
 class _Here(threading.local):
-    context: Context | None = None
+    context: DistAutogradContext | None = None
 
 
 class Contexts(agents.Context):
@@ -81,20 +81,20 @@ class Contexts(agents.Context):
 
     def __init__(self) -> None:
         self.here, self.lock = _Here(), threading.Lock()
-        self.all: dict[int, Context] = {}
+        self.all: dict[int, DistAutogradContext] = {}
         self.numbers = itertools.count()
 
     def unique(self) -> int:
         """A number that no other process draws."""
         return agents.current().rank << 48 | next(self.numbers)
 
-    def new(self) -> Context:
+    def new(self) -> DistAutogradContext:
         """A new context."""
-        made = Context(self.unique())
+        made = DistAutogradContext(self.unique())
         self.all[made.number] = made
         return made
 
-    def get(self, number: int) -> Context:
+    def get(self, number: int) -> DistAutogradContext:
         """The context of a number; ``RuntimeError`` if there is none."""
         found = self.all.get(number)
         if found is None:
@@ -114,14 +114,14 @@ class Contexts(agents.Context):
 
     # -- messages -----------------------------------------------------------------------------------------------------
 
-    def current(self) -> Context | None:
+    def current(self) -> DistAutogradContext | None:
         return self.here.context
 
-    def enter(self, context: Context | None) -> Context | None:
+    def enter(self, context: DistAutogradContext | None) -> DistAutogradContext | None:
         before, self.here.context = self.here.context, context
         return before
 
-    def outgoing(self, context: Context | None, tensors: Sequence[Tensor], to: int) -> Any:
+    def outgoing(self, context: DistAutogradContext | None, tensors: Sequence[Tensor], to: int) -> Any:
         if context is None:
             return None
         marked = tuple(i for i, t in enumerate(tensors) if requires_grad(t)) if modes().grad else ()
@@ -133,14 +133,14 @@ class Contexts(agents.Context):
         context.workers.add(to)
         return context.number, message, marked
 
-    def incoming(self, note: Any, tensors: Sequence[Tensor], source: int) -> Context | None:
+    def incoming(self, note: Any, tensors: Sequence[Tensor], source: int) -> DistAutogradContext | None:
         if note is None:
             return None
         number, message, marked = note
         with self.lock:
             context = self.all.get(number)
             if context is None:
-                context = self.all[number] = Context(number)
+                context = self.all[number] = DistAutogradContext(number)
         context.workers.add(source)
         if message is not None:
             _attach([tensors[i] for i in marked], number, message, source)

@@ -22,7 +22,7 @@ from ...tensor.autograd_meta import edge_of, meta_of, requires_grad
 from ...tensor.namespaces import ARRAY_OPS
 from ...tensor.tensor import wrap
 from ..rpc import agent as agents
-from .contexts import CONTEXTS, Context, RecvRpcBackward, Sent
+from .contexts import CONTEXTS, DistAutogradContext, RecvRpcBackward, Sent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ _accumulating = threading.RLock()
 class Pass:
     """One backward in one process."""
 
-    def __init__(self, context: Context, key: Any, retain: bool) -> None:
+    def __init__(self, context: DistAutogradContext, key: Any, retain: bool) -> None:
         self.context, self.key, self.retain = context, key, retain
         self.lock = threading.RLock()
         self.seen: set[Node] = set()
