@@ -70,6 +70,18 @@ def watched(params: Any) -> bool:
         for p in params)
 
 
+def piece(t: Any) -> Tensor:
+    """What of a tensor this process has: of a ``DTensor`` its piece, of another all."""
+    return t if getattr(t, "_spec", None) is None else t._local_tensor  # type: ignore[no-any-return]
+
+
+def lies_as(t: Any, p: Any) -> bool:
+    """Whether the pieces of ``t`` and ``p`` have the same places, so that each process can compute with its own."""
+    own, spec = getattr(t, "_spec", None), getattr(p, "_spec", None)
+    return not piece(t)._wg_opaque and (own is spec or (own is not None and spec is not None
+        and own.placements == spec.placements and own.mesh == spec.mesh))
+
+
 def filled_like(p: Tensor, value: Any) -> Tensor:
     """``zeros_like`` with another number, of the class of ``p`` if that dispatches, and on its device."""
     if p.is_nested:
@@ -165,12 +177,18 @@ class PerParameter(Optimizer):
             if group.get("differentiable"):
                 with set_grad_enabled(self.defaults["differentiable"]):
                     self._step_recorded(group)
-            elif watched(group["params"]):
+            elif watched(group["params"]) and not self._in_pieces(group):
                 with set_grad_enabled(False):
                     self._step_recorded(group)
             else:
                 self._step_arrays(group)
         return loss
+
+    def _in_pieces(self, group: Group) -> bool:
+        """Whether the step can be done with the pieces of this process, for each element by itself."""
+        trained = [p for p in group["params"] if p.grad is not None]
+        return all(lies_as(p.grad, p) and lies_as(p, p) and all(lies_as(v, p) for name in self._buffers(group)
+            if (v := self.state[p].get(name)) is not None) for p in trained)
 
     def _step_arrays(self, group: Group) -> None:
         scalars, buffers = self._scalars, self._buffers(group)
@@ -189,7 +207,10 @@ class PerParameter(Optimizer):
             rows = together.get(numbers)
             if rows is None:
                 rows = together[numbers] = []
-            rows.append((p, state, p._wg_data, grad._wg_data, *[state[name]._wg_data for name in buffers]))
+            if p._wg_opaque:
+                rows.append((p, state, *[piece(t)._wg_data for t in (p, grad, *[state[name] for name in buffers])]))
+            else:
+                rows.append((p, state, p._wg_data, grad._wg_data, *[state[name]._wg_data for name in buffers]))
         for p, grad in sparse:
             self._update_sparse(group, p, grad)
         for numbers, rows in together.items():
@@ -200,6 +221,8 @@ class PerParameter(Optimizer):
             new = numbers if others is None else (numbers[0], *others)
             for p, state in zip(tensors, states):
                 p._wg_vc[0] += 1
+                if p._wg_opaque:
+                    piece(p)._wg_vc[0] += 1
                 if not state:
                     continue
                 for name in buffers:

@@ -1,8 +1,8 @@
 """The parameters that one ``fully_shard`` cuts: brought together before a forward, gradients cut after a backward.
 
-A step of the graph does both. Its results are the whole parameters; its gradient adds up what the processes have and
-leaves each its piece, as the gradient of its piece. What the graph saves of whole parameters is, where they are cut
-again after the forward, a note to bring them together once more.
+A step of the graph does both. Its results are the whole parameters; its gradient adds up what the processes have, and
+at the end of the backward each parameter gets this process's piece, which has travelled meanwhile. What the graph saves
+of whole parameters is, where they are cut again after the forward, a note to bring them together once more.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from ... import distributed as dist
-from ...autograd import Function, Variable
+from ...autograd import Function, Variable, backward
 from ...autograd.grad_mode import enable_grad, no_grad
 from ...functions.creation import zeros
 from ...functions.places import PLACES
 from ...graph.modes import modes
+from ...tensor.autograd_meta import edge_of, meta_of
 from ..tensor import DTensor, Replicate, Shard
 from ..tensor._spec import DTensorSpec, TensorMeta, contiguous_strides
 from ..tensor.placement_types import _StridedShard
@@ -70,6 +71,11 @@ class Group:
         self.in_backward = False
         self.sharded: list[Any] = []
         self.hook: Any = None
+        self.coming: Coming | None = None  # begun before it is needed
+        self.summing: list[Summing] = []  # of the backward that runs
+        self.before: Group | None = None  # in the last forward
+        self.next: Group | None = None
+        self.token = zeros((), requires_grad=True)  # what the graph has in place of the parameters
 
     @property
     def n(self) -> int:
@@ -81,25 +87,17 @@ class Group:
 
     def gathered(self, params: list[Any]) -> list[Any]:
         """The whole parameters, without history; those of tensor parallelism are this process's part of it."""
-        kind = self.mp.param_dtype
-        locals_ = [p._local_tensor if kind is None else p._local_tensor.to(kind) for p in params]
-        found: list[Any] = [None] * len(params)
-        for dtype in dict.fromkeys(x.dtype for x in locals_):
-            rows = [i for i, x in enumerate(locals_) if x.dtype == dtype]
-            shapes = [self.pieces[i].padded(self.n) for i in rows]
-            flat = T["cat"]([_filled(locals_[i], s) for i, s in zip(rows, shapes)])
-            out = flat
-            if self.n > 1:
-                out = flat.new_empty((self.n * flat.shape[0],))
-                dist.all_gather_into_tensor(out, flat, group=self.mesh.get_group(self.at))
-            out, start = out.view(self.n, -1), 0
-            for i, shape in zip(rows, shapes):
-                count = _count(shape)
-                found[i] = self._joined(out[:, start : start + count], self.pieces[i], shape)
-                start += count
-        return found
+        coming, self.coming = self.coming, None
+        if coming is None or not coming.is_of(params):
+            coming = Coming(self, params)
+        return coming.whole()
 
-    def _joined(self, rows: Any, piece: Piece, shape: tuple[int, ...]) -> Any:
+    def prefetch(self) -> None:
+        """Begin to bring the parameters together."""
+        if self.whole is None and self.held is None and self.coming is None and self.n > 1 and self.pieces:
+            self.coming = Coming(self, [p.param for p in self.pieces], in_advance=True)
+
+    def joined(self, rows: Any, piece: Piece, shape: tuple[int, ...]) -> Any:
         if piece.dim == 0:
             whole = rows.reshape(self.n * shape[0], *shape[1:]) if shape else rows.reshape(())
         else:
@@ -114,7 +112,9 @@ class Group:
         if self.whole is not None:
             return
         self.sharded = [p.param for p in self.pieces]
-        whole = list(Gather.apply(self, *self.sharded)) if self.pieces and self.held is None else self.held or []
+        token = self.token if any(p.requires_grad for p in self.sharded) else self.token.detach()
+        gathers = self.pieces and self.held is None
+        whole = list(Gather.apply(self, token, tuple(self.sharded))) if gathers else self.held or []
         self.whole = whole
         for piece, value, cut in zip(self.pieces, whole, self.sharded):
             value._wg_gathered = cut
@@ -143,39 +143,35 @@ class Group:
             self.in_backward, self.held, self.again = False, None, None
             self.reshard()
 
+    def give_up(self) -> None:
+        """What a backward has left that has failed is not used."""
+        self.end_backward()
+        self.summing.clear()
+
     # -- apart --------------------------------------------------------------------------------------------------------
 
-    def cut_gradients(self, grads: dict[int, Any]) -> dict[int, Any]:
-        """What is this process's of the sums of the gradients, by the number of the parameter; None while waiting."""
-        for i, g in self.waiting.items():
-            grads[i] = g if grads.get(i) is None else grads[i] + g
-        if not self.sync:
-            self.waiting = {i: g for i, g in grads.items() if g is not None}
-            return {}
-        self.waiting = {}
-        found: dict[int, Any] = {}
+    def sum_up(self, params: tuple[Any, ...], grads: dict[int, Any]) -> None:
+        """Begin to add up gradients, by the numbers of the parameters, or keep them for a later backward."""
         kind = self.mp.reduce_dtype
-        given = {i: g if kind is None else g.to(kind) for i, g in grads.items() if g is not None}
-        for dtype in dict.fromkeys(g.dtype for g in given.values()):
-            rows = [i for i, g in given.items() if g.dtype == dtype]
-            flat = self._summed(T["cat"]([self._rows(given[i], self.pieces[i]) for i in rows], 1))
-            start = 0
-            for i in rows:
-                shape = self.pieces[i].padded(self.n)
-                count = _count(shape)
-                local = self.sharded_like(i)
-                part = flat[start : start + count].view(shape)
-                for d, k in enumerate(local.shape):
-                    part = part if part.shape[d] == k else part.narrow(d, 0, k)
-                found[i] = part.to(local.dtype).contiguous()
-                start += count
-        return found
+        grads = {i: g if kind is None else g.to(kind) for i, g in grads.items()}
+        for i, g in self.waiting.items():
+            grads[i] = g + grads[i] if i in grads else g
+        self.waiting = {} if self.sync else grads
+        if not self.sync:
+            return
+        if not self.summing:
+            Variable._execution_engine.queue_callback(self.deliver)
+        for dtype in dict.fromkeys(g.dtype for g in grads.values()):
+            self.summing.append(Summing(self, params, {i: g for i, g in grads.items() if g.dtype == dtype}))
 
-    def sharded_like(self, i: int) -> Any:
-        """This process's piece of parameter ``i``."""
-        return self.pieces[i].param._local_tensor
+    def deliver(self) -> None:
+        """At the end of the backward: give the parameters the sums, which have come meanwhile."""
+        summing, self.summing = self.summing, []
+        for one in summing:
+            for p, g in one.pieces():
+                _give(p, g)
 
-    def _rows(self, g: Any, piece: Piece) -> Any:
+    def rows_of(self, g: Any, piece: Piece) -> Any:
         """A gradient as one row of numbers for each process."""
         shape = piece.padded(self.n)
         if not shape:
@@ -188,17 +184,6 @@ class Group:
         if piece.dim == 0:
             return g.reshape(self.n, -1)
         return T["stack"]([p.reshape(-1) for p in g.split(shape[piece.dim], piece.dim)])
-
-    def _summed(self, rows: Any) -> Any:
-        flat = rows.reshape(-1).contiguous()
-        if self.n > 1:
-            whole, flat = flat, flat.new_empty((flat.shape[0] // self.n,))
-            dist.reduce_scatter_tensor(flat, whole, dist.ReduceOp.SUM, group=self.mesh.get_group(self.at))
-        if self.mesh.ndim > 1 and self.mesh.size(0) > 1 and self.all_reduce:
-            dist.all_reduce(flat, group=self.mesh.get_group(0))
-        if self.hook is not None:
-            self.hook(flat)
-        return flat / (self.mesh.size() if self.divide is None else self.divide)
 
     # -- what the graph saves ---------------------------------------------------------------------------------------
 
@@ -229,7 +214,7 @@ class Group:
             self.again = (self.gathered([p.param for p in self.pieces]) if self.whole is None
                 else [w.detach() for w in self.whole])
         whole = self.again[note.which]
-        return whole.as_strided(note.shape, note.stride, note.offset)
+        return whole.as_strided(note.shape, note.stride, whole.storage_offset() + note.offset)
 
 
 class _Note:
@@ -251,12 +236,100 @@ def _filled(local: Any, shape: tuple[int, ...]) -> Any:
     return padded.view(-1)
 
 
+def _give(p: Any, g: Any) -> None:
+    """Add ``g`` to the gradient of ``p``; hooks of ``p`` see it."""
+    edge = edge_of(p)
+    if (edge is not None and edge[0].hooks is not None) or meta_of(p).post_hooks is not None:
+        backward([p], [g])
+    elif p.grad is None:
+        p.grad = g
+    else:
+        with no_grad():
+            p.grad += g
+
+
+class Coming:
+    """Parameters of a group on their way to all processes."""
+
+    def __init__(self, group: Group, params: list[Any], in_advance: bool = False) -> None:
+        self.group, self.locals = group, [p._local_tensor for p in params]
+        self.versions = [x._version for x in self.locals]
+        self.parts: list[Any] = []
+        kind, n = group.mp.param_dtype, group.n
+        given = [x if kind is None else x.to(kind) for x in self.locals]
+        for dtype in dict.fromkeys(x.dtype for x in given):
+            rows = [i for i, x in enumerate(given) if x.dtype == dtype]
+            shapes = [group.pieces[i].padded(n) for i in rows]
+            flat, work = T["cat"]([_filled(given[i].detach(), s) for i, s in zip(rows, shapes)]), None
+            out = flat
+            if n > 1:
+                out = flat.new_empty((n * flat.shape[0],))
+                work = dist.all_gather_into_tensor(out, flat, group=group.mesh.get_group(group.at), async_op=in_advance)
+            self.parts.append((rows, shapes, out, work))
+
+    def is_of(self, params: list[Any]) -> bool:
+        """Whether these are the parameters, with the numbers that they have now."""
+        return all(p._local_tensor is x and x._version == v for p, x, v in zip(params, self.locals, self.versions))
+
+    def whole(self) -> list[Any]:
+        """The whole parameters, when they have come."""
+        found: list[Any] = [None] * len(self.locals)
+        for rows, shapes, out, work in self.parts:
+            if work is not None:
+                work.wait()
+            table, start = out.view(self.group.n, -1), 0
+            for i, shape in zip(rows, shapes):
+                count = _count(shape)
+                found[i] = self.group.joined(table[:, start : start + count], self.group.pieces[i], shape)
+                start += count
+        return found
+
+
+class Summing:
+    """Gradients of one type on their way to their sums, of which each process gets its piece."""
+
+    underway: list[Any] = []
+
+    def __init__(self, group: Group, params: tuple[Any, ...], grads: dict[int, Any]) -> None:
+        self.group, self.params, self.numbers = group, params, list(grads)
+        flat = T["cat"]([group.rows_of(g, group.pieces[i]) for i, g in grads.items()], 1).reshape(-1)
+        self.work = None
+        if group.n > 1:
+            while len(self.underway) > 1:  # whole gradients take memory
+                self.underway.pop(0).wait()
+            whole, flat = flat, flat.new_empty((flat.shape[0] // group.n,))
+            self.work = dist.reduce_scatter_tensor(flat, whole, group=group.mesh.get_group(group.at), async_op=True)
+            self.underway.append(self.work)
+        self.flat = flat
+
+    def pieces(self) -> list[tuple[Any, Any]]:
+        """The parameters and their gradients."""
+        group, flat = self.group, self.flat
+        if self.work is not None:
+            self.work.wait()
+            if self.work in self.underway:
+                self.underway.remove(self.work)
+        if group.mesh.ndim > 1 and group.mesh.size(0) > 1 and group.all_reduce:
+            dist.all_reduce(flat, group=group.mesh.get_group(0))
+        if group.hook is not None:
+            group.hook(flat)
+        flat, start, found = flat / (group.mesh.size() if group.divide is None else group.divide), 0, []
+        for i in self.numbers:
+            p, shape = self.params[i], group.pieces[i].padded(group.n)
+            part = flat[start : start + _count(shape)].view(shape)
+            start += _count(shape)
+            for d, k in enumerate(p._local_tensor.shape):
+                part = part if part.shape[d] == k else part.narrow(d, 0, k)
+            found.append((p, DTensor(part.to(p.dtype).contiguous(), p._spec)))
+        return found
+
+
 class Gather(Function):
     """From the cut parameters of a group to the whole ones."""
 
     @staticmethod
-    def forward(ctx: Any, group: Group, *params: Any) -> Any:  # type: ignore[override]
-        ctx.group, ctx.specs, ctx.last = group, [p._spec for p in params], not group.in_backward
+    def forward(ctx: Any, group: Group, token: Any, params: tuple[Any, ...]) -> Any:  # type: ignore[override]
+        ctx.group, ctx.params, ctx.last = group, params, not group.in_backward
         ctx.set_materialize_grads(False)
         found = []
         for piece, whole in zip(group.pieces, group.gathered(list(params))):
@@ -282,11 +355,10 @@ class Gather(Function):
                     g = g.redistribute(placements=inner.placements)
                 g = g._local_tensor
             given[i] = g.detach()
-        cut = group.cut_gradients(given)
+        group.sum_up(ctx.params, given)
         if ctx.last:
             group.end_backward()
-        row = [None if cut.get(i) is None else DTensor(cut[i], spec) for i, spec in enumerate(ctx.specs)]
-        return None, *row
+        return None, None, None
 
 
 def cut_parameter(param: Any, mesh: Any, dim: int) -> Any:

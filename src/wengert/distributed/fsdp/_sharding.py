@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...autograd.graph import saved_tensors_hooks
+from ...graph.engine import current_graph_task
 from ...graph.modes import modes
 from ...nn import Module, ModuleDict, ModuleList
 from ...tensor import Tensor
@@ -98,6 +99,7 @@ class State:
         self.inside: list[Any] = []  # the hooks for saved tensors of the forwards that run
         self.running = 0
         self.kept = False  # together until ``reshard()``
+        self.early: dict[str, list[Any]] = {}  # whose parameters to bring together during "forward" and "backward"
 
     def attach(self, module: Any) -> None:
         """Make the module a sharding one."""
@@ -115,11 +117,18 @@ class State:
         """Bring the parameters together, inputs to their type."""
         if self.automatic:
             _settle_roots(module)
-        group = self.group
+        group, outside = self.group, current_graph_task() is None
+        if outside and (group.in_backward or group.summing):
+            group.give_up()
         self.running += 1
         if self.running == 1 and not group.in_backward:
+            if outside:
+                ORDER.enter(group)
             group.held = None
             group.unshard()
+            if outside:
+                _prefetch(self.early.get("forward"), group.next)
+        ORDER.inside += 1
         if group.reshard_after_forward and modes().grad and group.pieces:
             context = saved_tensors_hooks(*group.hooks())
             context.__enter__()
@@ -136,7 +145,7 @@ class State:
         context = self.inside.pop() if self.inside else None
         if context is not None:
             context.__exit__(None, None, None)
-        self.running = max(self.running - 1, 0)
+        self.running, ORDER.inside = max(self.running - 1, 0), max(ORDER.inside - 1, 0)
         group, live = self.group, modes().grad
         if live and group.pieces and not group.in_backward:
             for t in tensors_in(output):
@@ -147,10 +156,44 @@ class State:
         kind = self.group.mp.output_dtype
         return output if kind is None or output is None else cast(output, kind)
 
-
     def backward_comes(self, gradient: Any) -> None:
         """A gradient has come to an output."""
-        self.group.begin_backward()
+        if not self.group.in_backward:
+            self.group.begin_backward()
+            _prefetch(self.early.get("backward"), self.group.before)
+
+
+class _Order:
+    """The order in which groups come in the forward that runs: the next one can be brought together before its turn."""
+
+    def __init__(self) -> None:
+        self.inside = 0  # how many forwards of sharded modules run
+        self.last: Group | None = None
+        self.begun: list[Group] = []
+
+    def enter(self, group: Group) -> None:
+        """The turn of ``group`` has come."""
+        if not self.inside:  # of the outermost module, where another iteration begins
+            self.last = None
+            for other in self.begun:
+                other.coming = None  # parameters may have changed
+            self.begun.clear()
+        else:
+            group.before = self.last
+        if self.last is not None:
+            self.last.next = group
+        self.last = group
+
+
+ORDER = _Order()
+
+
+def _prefetch(modules: list[Any] | None, follows: Group | None) -> None:
+    """Begin to bring parameters together: those of the modules that the program names, or of the next group."""
+    for group in [follows] if modules is None else [m._get_fsdp_state().group for m in modules]:
+        if group is not None and group.coming is None:
+            group.prefetch()
+            ORDER.begun.append(group)
 
 
 def tensors_in(v: Any) -> Iterator[Any]:
@@ -185,8 +228,14 @@ def cast(v: Any, kind: Any) -> Any:
 class UnshardHandle:
     """What ``unshard(async_op=True)`` gives; ``wait()`` returns when the parameters are together."""
 
+    def __init__(self, group: Group | None = None) -> None:
+        self._group = group
+
     def wait(self) -> None:
-        """Return: they are."""
+        """Wait until they are."""
+        group, self._group = self._group, None
+        if group is not None:
+            group.unshard()
 
 
 class FSDPModule:
@@ -216,8 +265,11 @@ class FSDPModule:
         """Bring the parameters of this module together, until ``reshard()``."""
         state = self._get_fsdp_state()
         state.kept = True
+        if async_op:
+            state.group.prefetch()
+            return UnshardHandle(state.group)
         state.group.unshard()
-        return UnshardHandle() if async_op else None
+        return None
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
         """Whether the next backward is the last before the optimizer's step: nothing waits for that here."""
@@ -244,10 +296,12 @@ class FSDPModule:
         """Whether the parameters are cut again after a backward: they are."""
 
     def set_modules_to_forward_prefetch(self, modules: list[Any]) -> None:
-        """Which parameters to bring together during this module's forward: each module brings its own."""
+        """During this module's forward begin to bring together the parameters of these, instead of the next one's."""
+        self._get_fsdp_state().early["forward"] = list(modules)
 
     def set_modules_to_backward_prefetch(self, modules: list[Any]) -> None:
-        """Which parameters to bring together during this module's backward: each module brings its own."""
+        """During this module's backward begin to bring together the parameters of these, instead of the next one's."""
+        self._get_fsdp_state().early["backward"] = list(modules)
 
     def set_all_reduce_hook(self, hook: Any, *, stream: Any = None) -> None:
         """``hook(grads)`` is called with what is this process's of the summed gradients, in a row."""
