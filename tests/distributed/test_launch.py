@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import subprocess
 import sys
@@ -24,6 +23,25 @@ def test_processes_that_a_program_starts(alone):
     assert ended.out.count("of 2 is done") == 6 and ended.out.count("of 3 is done") == 6 and "told" in ended.out, ended
 
 
+@pytest.mark.parametrize("count", [3, 4])
+def test_worlds_of_several_sizes(alone, count):
+    ended = alone("growing.py", count)
+    assert ended.code == 0, ended
+    assert sorted(ended.out.splitlines()) == [f"rank {r} of {count} is done" for r in range(count)], ended
+
+
+def test_an_error_in_a_world_that_has_grown(alone):
+    ended = alone("growing.py", 3, "raise")
+    assert ended.code == 1 and "KeyError: 'on purpose'" in ended.err, ended
+
+
+def test_lines_of_ranks_stay_whole(tmp_path):
+    program = tmp_path / "lines.py"
+    program.write_text("import os\nfor i in range(300):\n    print('rank', os.environ['RANK'], 'line', i)\n")
+    ended = execute([sys.executable, "-m", "wengert", "torchrun", "--standalone", "--nproc-per-node=3", program])
+    assert sorted(ended.out.splitlines()) == sorted(f"rank {r} line {i}" for r in range(3) for i in range(300))
+
+
 @pytest.mark.parametrize("found", ["static", "c10d"])
 def test_two_nodes(found):
     port = free_port()
@@ -34,8 +52,7 @@ def test_two_nodes(found):
         stderr=subprocess.STDOUT, text=True) for i in range(2)]
     outs = [node.communicate(timeout=60)[0] for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], outs
-    # Lines of two ranks may run into each other.
-    assert sorted(re.findall(r"rank \d of 4 is done", "".join(outs))) == [f"rank {r} of 4 is done" for r in range(4)]
+    assert sorted("".join(outs).splitlines()) == [f"rank {r} of 4 is done" for r in range(4)]
 
 
 def test_what_workers_are_told(torchrun, tmp_path):

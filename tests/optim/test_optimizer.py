@@ -623,3 +623,19 @@ def test_refused_swaps() -> None:
             pass
     with pytest.raises(RuntimeError, match="match optimizer.param_groups ordering"), swap(o, {}, good):
         pass
+
+
+def test_counts_of_steps_that_programs_have_made_themselves(torch) -> None:
+    """Of one dimension: what shares its state between processes makes it so."""
+    for kind in (torch.optim.Adam, torch.optim.NAdam, torch.optim.Adagrad, torch.optim.RMSprop):
+        found = []
+        for made in (False, True):
+            p = torch.nn.Parameter(torch.ones(3))
+            p.grad = torch.arange(3.0)
+            o = kind([p], lr=0.1)
+            for _ in range(3):
+                o.step()
+                for name, value in o.state[p].items():
+                    o.state[p][name] = value.reshape(1) if made and value.dim() == 0 else value
+            found.append(p.tolist())
+        assert found[0] == found[1] and o.state[p]["step"].tolist() == [3.0]

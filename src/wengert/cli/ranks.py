@@ -8,8 +8,13 @@ from typing import Any
 
 
 def prepare() -> None:
-    """Set ``RANK``, ``WORLD_SIZE`` and their like, which programs read, where ``mpiexec`` has started this process."""
-    if "RANK" in os.environ or not any(name.startswith(("PMI_", "PMIX_", "OMPI_")) for name in os.environ):
+    """Set ``RANK``, ``WORLD_SIZE`` and their like, which programs read, where ``mpiexec`` has started this process.
+    Where there are others, print line by line: each line at once, and none within that of another.
+    """
+    launched_by_mpi = any(name.startswith(("PMI_", "PMIX_", "OMPI_")) for name in os.environ)
+    if (launched_by_mpi or "RANK" in os.environ) and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(line_buffering=True)
+    if "RANK" in os.environ or not launched_by_mpi:
         return
     from ..distributed.world import launched
 

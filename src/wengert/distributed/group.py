@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
     from .stores import Store
     from .transport import Begun
-    from .world import World
+    from .world import Processes
 
 __all__ = ["ProcessGroup"]
 
@@ -32,7 +32,7 @@ class ProcessGroup:
 
     GLOO = MPI = "mpi"
 
-    def __init__(self, world: World, comm: Any, ranks: Sequence[int], backend: str, store: Store,
+    def __init__(self, world: Processes, comm: Any, ranks: Sequence[int], backend: str, store: Store,
             timeout: timedelta = default_pg_timeout, name: str = "", description: str = "undefined"):
         self._world, self.comm, self.ranks = world, comm, list(ranks)
         self._timeout, self._store, self._backend = timeout, store, Backend(backend)
@@ -261,12 +261,12 @@ class ProcessGroup:
 
     def abort(self) -> None:
         """Give up all operations: the communicator is no longer used."""
-        self._world.stuck = True
+        self._world.stick()
 
     def shutdown(self) -> None:
         """Free the communicator."""
         for comm in (self._detail_comm, self._follower_comm, self.comm):
-            if comm is not None and self.pid == os.getpid() and not self._world.stuck:
+            if comm is not None and self.pid == os.getpid() and not self._world.is_stuck:
                 comm.Free()
         self._detail_comm = self._follower_comm = None
 

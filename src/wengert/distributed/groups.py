@@ -121,27 +121,25 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
             raise ValueError("world_size must be positive if using store")
         if rank < 0:
             raise ValueError("rank must be non-negative if using store")
-        world = worlds.start(rank, world_size, PrefixStore("mpi", store.clone()), timeout)
-    elif init_method is None and worlds.launched() is not None and not _agent():
-        world = worlds.start(*(worlds.launched() or (0, 1))[:2], None, timeout)
+        world = worlds.start(rank, world_size, PrefixStore(f"mpi/{world_size}", store.clone()), timeout)
+    elif init_method is None and worlds.started_together(world_size):
+        world = worlds.start(rank, world_size, None, timeout)
         rank, world_size, store = world.rank, world.size, _own_store(world, timeout)
     else:
         if not worlds.available():
             raise RuntimeError(worlds.MISSING)
         store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout)))
         store.set_timeout(timeout)
-        world = worlds.start(rank, world_size, PrefixStore("mpi", store.clone()), timeout)
-    _counts["world"] += 1
+        world = worlds.start(rank, world_size, PrefixStore(f"mpi/{world_size}", store.clone()), timeout)
     comm = world.comm.Split(0, rank)
+    number = comm.allreduce(_counts["world"] + 1, world.MPI.MAX)  # some may have been in more worlds than others
+    _counts.clear()
+    _counts["world"] = number
     _default = _made(world, comm, _in_order(comm, rank), backend, PrefixStore(f"world{_counts['world']}", store),
         timeout, group_name or "0", "default_pg")
 
 
-def _agent() -> bool:
-    return "TORCHELASTIC_RUN_ID" in os.environ
-
-
-def _own_store(world: worlds.World, timeout: timedelta) -> Store:
+def _own_store(world: worlds.Processes, timeout: timedelta) -> Store:
     """A store of rank 0, of which MPI tells the others."""
     if world.rank == 0:
         master = TCPStore("localhost", 0, world.size, True, timeout, wait_for_workers=False)

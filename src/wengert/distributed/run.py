@@ -198,7 +198,7 @@ def _job(args: argparse.Namespace) -> Job:
     if args.no_python:
         command = [args.training_script]
     else:
-        command = [sys.executable, "-u", "-m", "wengert", "run"]
+        command = [sys.executable, "-m", "wengert", "run"]
         command += ["-m", args.training_script] if args.module else [args.training_script]
     store = _store(args, timeout)
     run_id = args.rdzv_id if args.rdzv_id != "none" else str(uuid.uuid4()) if args.standalone else "none"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from ..futures import Future
-    from .world import World
+    from .world import Processes
 
 _SPINS = 200  # times that MPI is asked before the processor is left to others
 _LONGEST = 0.001  # seconds between two questions
@@ -113,7 +113,7 @@ class Pending(Work):
     ``ranks`` are those of the world that take part; ``timeout`` in seconds counts from the beginning.
     """
 
-    def __init__(self, world: World, name: str, requests: Sequence[Any], finish: Callable[[Any], None] | None,
+    def __init__(self, world: Processes, name: str, requests: Sequence[Any], finish: Callable[[Any], None] | None,
             result: Sequence[Any], ranks: Sequence[int], timeout: timedelta):
         super().__init__(result)
         self._world, self._name, self._requests, self._finish = world, name, list(requests), finish
@@ -154,7 +154,8 @@ class Pending(Work):
             if self._done:
                 return
             ABANDONED.append((self._requests, self._finish))
-            self._world.stuck, self._error = True, error
+            self._error = error
+            self._world.stick()
             self._close()
             future = self._future
         if future is not None:

@@ -1,7 +1,8 @@
 """The MPI world of this process: started by the first process group, ended when the program ends.
 
 MPI can be started once in a process, and its world cannot grow. A process belongs to one in two ways: ``mpiexec`` (or a
-cluster's launcher) has started it, or it knows its rank and a store, and ``wireup`` has MPI find the others there.
+cluster's launcher) has started it, or it knows its rank and a store, and ``wireup`` has MPI find the others there. What
+is made of a world afterwards, or of several, ``joining`` makes.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from . import joining
 from .errors import DistBackendError
-from .stores import at_exit
+from .stores import HashStore, at_exit
 from .wireup import VARIABLES, Manager
 
 if TYPE_CHECKING:
@@ -54,24 +56,47 @@ def launched() -> tuple[int, int, int | None, int | None] | None:
     return None
 
 
-class World:
-    """MPI in this process."""
+def started_together(size: int = -1) -> bool:
+    """Whether ``mpiexec``, and no ``torchrun``, has started this process as one of ``size``."""
+    found = launched()
+    return found is not None and "TORCHELASTIC_RUN_ID" not in os.environ and size in (-1, found[1])
 
-    def __init__(self, MPI: Any, library: Any, manager: Manager | None):
-        self.MPI, self.library, self.manager = MPI, library, manager
-        self.comm = MPI.COMM_WORLD
-        self.rank, self.size, self.pid = self.comm.Get_rank(), self.comm.Get_size(), os.getpid()
-        self.stuck = False  # an operation is pending that will never end
-        self.exit_code = 0  # with which the program is about to end
-        self.peers: list[tuple[str, int]] = self.comm.allgather((socket.gethostname(), self.pid))
+
+class Processes:
+    """Those of a communicator, and where they run."""
+
+    def __init__(self, MPI: Any, comm: Any):
+        self.MPI, self.comm = MPI, comm
+        self.rank, self.size, self.pid = comm.Get_rank(), comm.Get_size(), os.getpid()
+        self.peers: list[tuple[str, int]] = comm.allgather((socket.gethostname(), self.pid))
         self.host = self.peers[self.rank][0]
         forget_shared_memory()
-        at_exit(self.leave)
 
     def ended(self, rank: int) -> bool:
         """Whether the process of a rank on this node has ended."""
         host, pid = self.peers[rank]
         return host == self.host and not _runs(pid)
+
+    def stick(self) -> None:
+        """Say that an operation is pending that will never end."""
+        if _world is not None:
+            _world.stuck = True
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether one is."""
+        return _world is not None and _world.stuck
+
+
+class World(Processes):
+    """MPI in this process."""
+
+    def __init__(self, MPI: Any, library: Any, manager: Manager | None):
+        super().__init__(MPI, MPI.COMM_WORLD)
+        self.library, self.manager = library, manager
+        self.stuck = False
+        self.exit_code = 0  # with which the program is about to end
+        at_exit(self.leave)
 
     def leave(self) -> None:
         """End MPI, in step with the other ranks unless the program has failed."""
@@ -161,19 +186,38 @@ def program_ends(code: Any) -> None:
         _world.exit_code = code if isinstance(code, int) else 1
 
 
-def start(rank: int, size: int, store: Store | None, timeout: timedelta) -> World:
-    """The world of ``size`` processes of which this is number ``rank``; started if it has not been."""
+def start(rank: int, size: int, store: Store | None, timeout: timedelta) -> Processes:
+    """The ``size`` processes of which this is number ``rank``; MPI is started if it has not been. Without a store they
+    are those that ``mpiexec`` has started.
+    """
     global _world
     with _lock:
         if _world is not None and _world.pid != os.getpid():
             raise RuntimeError("this process was forked from one in which MPI had been started, and cannot use it; "
                 "start processes before init_process_group, or with the start method 'spawn'")
-        if _world is None:
+        if _world is None and (store is None or launched() is not None):
+            _world = _start(rank, size, None, timeout)
+        if store is None:
+            return _world  # type: ignore[return-value]
+        if not available():
+            raise RuntimeError(MISSING)
+        store, origins = joining.meet(store, rank, size, joining.origin_of(_world), timeout)
+        if not any(origins):
             _world = _start(rank, size, store, timeout)
-        if _world.size != size:
-            raise RuntimeError(f"MPI has been started in this process for {_world.size} ranks and cannot be started "
-                f"again for {size}: use new_group for a part of them, or another process")
-        return _world
+            return _world
+        if _world is None:
+            _world = _start(0, 1, HashStore(), timeout)
+        return _of_worlds(_world, store, rank, size, origins)
+
+
+def _of_worlds(world: World, store: Store, rank: int, size: int, origins: list[str]) -> Processes:
+    ranks = joining.ranks_in(world, origins)
+    if ranks == list(range(world.size)):
+        return world
+    if ranks is not None:
+        return Processes(world.MPI, joining.part(world, ranks))
+    _check_joins(world.MPI)
+    return Processes(world.MPI, joining.join(world.MPI, store, rank, size))
 
 
 def _start(rank: int, size: int, store: Store | None, timeout: timedelta) -> World:
@@ -192,7 +236,7 @@ def _start(rank: int, size: int, store: Store | None, timeout: timedelta) -> Wor
     if MPI.Is_initialized():
         return World(MPI, library, None)
     manager = None
-    if launched() is None and size > 1:
+    if launched() is None and (size > 1 or _joins(MPI)):
         manager = _manage(MPI, rank, size, store, timeout)
     try:
         _initialise(MPI, library, manager)
@@ -211,13 +255,22 @@ def joins_processes() -> bool:
         from mpi4py import MPI
     except (ImportError, RuntimeError):
         return True  # the program itself will say what is missing
-    return MPI.Get_library_version().startswith(_JOINING)
+    return _joins(MPI)
+
+
+def _joins(MPI: Any) -> bool:
+    found: bool = MPI.Get_library_version().startswith(_JOINING)
+    return found
+
+
+def _check_joins(MPI: Any) -> None:
+    if not _joins(MPI):
+        raise RuntimeError(f"this MPI ({MPI.Get_library_version().split(',')[0]}) joins no processes that were not "
+            "started together: start the program with `wengert torchrun`, or `mpiexec -n N wengert run`")
 
 
 def _manage(MPI: Any, rank: int, size: int, store: Store | None, timeout: timedelta) -> Manager:
-    if not MPI.Get_library_version().startswith(_JOINING):
-        raise RuntimeError(f"this MPI ({MPI.Get_library_version().split(',')[0]}) joins no processes that were not "
-            "started together: start the program with `wengert torchrun`, or `mpiexec -n N wengert run`")
+    _check_joins(MPI)
     if store is None:
         raise RuntimeError("processes find each other through a store, and there is none")
     manager = Manager(rank, size, store, timeout)

@@ -270,7 +270,8 @@ class PerParameter(Optimizer):
                 check_fused(p)
             state.update(self._begin(group, p))
         row = [state[name] for name in self._scalars]
-        return state, tuple([v._wg_data[()] if type(v._wg_data) is np.ndarray else v.item() for v in row])
+        return state, tuple([v._wg_data[()] if type(v._wg_data) is np.ndarray and v._wg_data.ndim == 0 else v.item()
+            for v in row])  # programs that share a state between processes make one of one dimension
 
     # -- options ------------------------------------------------------------------------------------------------------
 

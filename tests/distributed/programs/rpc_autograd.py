@@ -149,6 +149,16 @@ def unused(other):
         assert autograd.get_gradients(context_id)[x].tolist() == [6, 6]
 
 
+def single_numbers(other):
+    """Gradients of no dimension that come together, at a tensor from another process and at a leaf."""
+    x = torch.tensor(2.0, requires_grad=True)
+    with autograd.context() as context_id:
+        y = rpc.rpc_sync(other, torch.mul, (x, 3))
+        z = rpc.rpc_sync(other, torch.mul, (x, y))
+        autograd.backward(context_id, [y * y + z])
+        assert autograd.get_gradients(context_id)[x].tolist() == 48
+
+
 def main():
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     rpc.init_rpc(f"worker{rank}", rank=rank, world_size=size)
@@ -156,6 +166,7 @@ def main():
     functions(other, third)
     modules(other, third)
     errors(other)
+    single_numbers(other)
     if os.environ.get("UNUSED") == "1":
         unused(other)
     rpc.shutdown()

@@ -28,6 +28,10 @@ class Store:
     def total(self):
         return self.value.sum().item()
 
+    @rpc.functions.async_execution
+    def scaled(self, to, factor):
+        return rpc.rpc_async(to, torch.mul, args=(self.value, factor))
+
     @staticmethod
     @rpc.functions.async_execution
     def add_together(store_rref, other, wanted):
@@ -160,6 +164,9 @@ def references(other, third):
     assert again.to_here().tolist() == [2, 2] and again.owner_name() == other
     store = rpc.remote(other, Store, args=(1,))
     assert store.rpc_sync().add(torch.ones(3)).tolist() == [2, 2, 2]
+    ask = (store.rpc_sync().scaled, lambda *a: store.rpc_async().scaled(*a).wait(),
+        lambda *a: store.remote().scaled(*a).to_here())
+    assert [f(third, 2).tolist() for f in ask] == [[4, 4, 4]] * 3
     assert store.rpc_async().total().wait() == 6 and store.remote().total().to_here() == 6
     sums = [rpc.rpc_async(other, Store.add_together, args=(store, torch.ones(3) * i, 3)) for i in range(3)]
     assert [s.wait().tolist() for s in sums] == [[5, 5, 5]] * 3
@@ -167,6 +174,18 @@ def references(other, third):
     refused(ValueError, "bad value", lambda: rpc.remote(me.name, bad).to_here())
     for _ in range(20):
         rpc.remote(other, torch.ones, args=(2,))
+
+
+def together(rank, size):
+    names = [f"worker{r}" for r in range(size)]
+    assert rpc.api._all_gather(torch.tensor(rank)) == {name: r for r, name in enumerate(names)}
+    for turn in range(3):
+        assert rpc.api._all_gather((turn, rank), set(names)) == {name: (turn, r) for r, name in enumerate(names)}
+    if rank < 2:
+        assert rpc.api._all_gather(rank, names[:2]) == {"worker0": 0, "worker1": 1}
+    refused(AssertionError, "is not expected by leader", lambda: rpc.api._all_gather(1, {"somebody"}))
+    rpc.api._barrier(names)
+    rpc.api._wait_all_workers()
 
 
 def main():
@@ -177,6 +196,7 @@ def main():
     calls(other)
     errors(other)
     references(other, third)
+    together(rank, size)
     rpc.shutdown()
     refused(RuntimeError, "RPC has not been initialized", lambda: rpc.rpc_sync(other, bad))
     print(f"rank {rank} of {size} is done", flush=True)

@@ -20,7 +20,6 @@ from ...futures import Future
 from ...graph.engine import run, run_subgraph
 from ...tensor.autograd_meta import edge_of, meta_of, requires_grad
 from ...tensor.namespaces import ARRAY_OPS
-from ...tensor.tensor import wrap
 from ..rpc import agent as agents
 from .contexts import CONTEXTS, DistAutogradContext, RecvRpcBackward, Sent
 
@@ -143,7 +142,7 @@ class Pass:
     def _send_back(self, node: Node) -> None:
         assert type(node) is RecvRpcBackward
         row = self.pending.pop(node)
-        grads = [wrap(row[i]) if i in row else None for i in range(node.outputs)]
+        grads = [ARRAY_OPS.wrap(row[i]) if i in row else None for i in range(node.outputs)]
         future = agents.current().call(node.source, "autograd.gradients", (self.context.number, self.key, node.message),
             grads, 0)
         future.add_done_callback(self._sent_back)
@@ -172,7 +171,7 @@ class Pass:
     def _keep(self, leaf: Tensor, g: Any) -> None:
         with self.context.lock:
             old = self.context.gradients.get(leaf)
-            self.context.gradients[leaf] = wrap(g.copy() if old is None else ARRAY_OPS.plus(old._wg_data, g))
+            self.context.gradients[leaf] = ARRAY_OPS.wrap(g.copy() if old is None else ARRAY_OPS.plus(old._wg_data, g))
 
     def _accumulate(self, watched: list[tuple[Edge, Any]]) -> None:
         """Leaves with hooks of after the accumulation, as DDP has, get their ``.grad`` for as long as these run."""

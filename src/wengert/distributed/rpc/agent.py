@@ -30,7 +30,7 @@ from .wire import described, made, pack, unpack
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..world import World
+    from ..world import Processes
     from .options import RpcBackendOptions
 
 _HEAD, _DATA = 1, 2  # tags
@@ -99,7 +99,7 @@ class _Call:
 class Agent:
     """This process, as one that calls and is called."""
 
-    def __init__(self, world: World, comm: Any, names: Sequence[str], world_ranks: Sequence[int],
+    def __init__(self, world: Processes, comm: Any, names: Sequence[str], world_ranks: Sequence[int],
             options: RpcBackendOptions) -> None:
         self.world, self.comm, self.barrier_comm = world, comm, comm.Dup()
         self.rank: int = comm.Get_rank()
@@ -348,7 +348,7 @@ class Agent:
     def _check_peers(self, end: float) -> None:
         gone = [worker for worker, rank in zip(self.workers, self.world_ranks, strict=True) if self.world.ended(rank)]
         if gone or time.monotonic() > end:
-            self.world.stuck = True
+            self.world.stick()
             raise RuntimeError(f"shutdown: the process of {gone[0]} has ended" if gone else
                 "shutdown: not all workers have called it in time")
 

@@ -9,18 +9,21 @@ from datetime import timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from ...futures import Future
 from .. import world as worlds
 from ..rendezvous import rendezvous
 from ..stores import PrefixStore
 from . import agent as agents
+from . import functions
 from .agent import Agent, handles
-from .constants import DEFAULT_SHUTDOWN_TIMEOUT, UNSET_RPC_TIMEOUT
+from .constants import DEFAULT_INIT_METHOD, DEFAULT_SHUTDOWN_TIMEOUT, UNSET_RPC_TIMEOUT
+from .gather import all_gather, barrier, wait_all_workers
 from .options import BackendType, RpcBackendOptions, TensorPipeRpcBackendOptions, WorkerInfo
-from .rref import RRef, remote_value, settle_references
+from .rref import RRef, invoke_method, remote_value, settle_references
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ...futures import Future
 
 __all__ = ["get_rpc_timeout", "get_worker_info", "init_rpc", "remote", "rpc_async", "rpc_sync", "shutdown"]
 
@@ -63,19 +66,19 @@ def init_rpc(name: str, backend: Any = None, rank: int = -1, world_size: int | N
     worlds.forget_shared_memory()
 
 
-def _world(rank: int, size: int, init_method: str) -> tuple[worlds.World, int]:
-    timeout = timedelta(minutes=30)
-    there, launched = worlds.current(), worlds.launched()
-    if there is not None and there.pid == os.getpid() and size in (-1, there.size):
-        return there, there.rank if rank < 0 else rank
-    if launched is not None and "TORCHELASTIC_RUN_ID" not in os.environ:
-        world = worlds.start(*launched[:2], None, timeout)
+def _world(rank: int, size: int, init_method: str) -> tuple[worlds.Processes, int]:
+    timeout, there = timedelta(minutes=30), worlds.current()
+    if worlds.started_together(size):
+        world = worlds.start(rank, size, None, timeout)
         return world, world.rank if rank < 0 else rank
     if not worlds.available():
         raise RuntimeError(worlds.MISSING)
+    nowhere = init_method == DEFAULT_INIT_METHOD and "MASTER_ADDR" not in os.environ
+    if nowhere and there is not None and there.pid == os.getpid() and size in (-1, there.size):
+        return there, there.rank if rank < 0 else rank
     store, rank, size = next(iter(rendezvous(init_method, rank, size, timeout)))
     store.set_timeout(timeout)
-    return worlds.start(rank, size, PrefixStore("mpi", store.clone()), timeout), rank
+    return worlds.start(rank, size, PrefixStore(f"rpc/{size}", store.clone()), timeout), rank
 
 
 def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -> None:
@@ -122,6 +125,7 @@ def _set_rpc_timeout(seconds: float) -> None:
     agents.current().timeout = float(seconds)
 
 
+_all_gather, _barrier, _wait_all_workers = all_gather, barrier, wait_all_workers
 _get_current_rpc_agent, _is_current_rpc_agent_set = agents.current, agents.is_set
 
 
@@ -129,23 +133,8 @@ _get_current_rpc_agent, _is_current_rpc_agent_set = agents.current, agents.is_se
 
 
 def run(function: Any, args: Any, kwargs: Any) -> Any:
-    """The result of a function; a future if it was marked with ``async_execution``."""
-    asynchronous = getattr(function, "_wrapped_async_rpc_function", None) is not None
-    result = function(*args, **kwargs)
-    if asynchronous and not isinstance(result, Future):
-        raise RuntimeError("Functions decorated with @rpc.async_function must return a torch.futures.Future object, "
-            f"but got {type(result)}")
-    return result if asynchronous or not isinstance(result, Future) else _Plain(result)
-
-
-class _Plain:
-    """A future that is the result itself, which cannot travel."""
-
-    def __init__(self, future: Future[Any]) -> None:
-        self.future = future
-
-    def __reduce__(self) -> Any:
-        return self.future.__reduce_ex__(4)
+    """The result of a function; a future if it, or the method that it calls, was marked with ``async_execution``."""
+    return function(*args, **kwargs) if function is invoke_method else functions.call(function, args, kwargs)
 
 
 @handles("run")

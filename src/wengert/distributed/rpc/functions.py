@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from ...futures import Future
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -22,3 +24,24 @@ def async_execution(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     wrapper._wrapped_async_rpc_function = fn  # type: ignore[attr-defined]
     return wrapper
+
+
+def call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """The result of a function; a future of it if it was marked with ``async_execution``."""
+    result = function(*args, **kwargs)
+    if getattr(function, "_wrapped_async_rpc_function", None) is None:
+        return Plain(result) if isinstance(result, Future) else result
+    if not isinstance(result, Future):
+        raise RuntimeError("Functions decorated with @rpc.async_function must return a torch.futures.Future object, "
+            f"but got {type(result)}")
+    return result
+
+
+class Plain:
+    """A future that is the result itself, which cannot travel."""
+
+    def __init__(self, future: Future[Any]) -> None:
+        self.future = future
+
+    def __reduce__(self) -> Any:
+        return self.future.__reduce_ex__(4)

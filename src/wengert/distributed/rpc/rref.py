@@ -16,6 +16,7 @@ from ...tensor.tensor import Tensor
 from . import agent as agents
 from .agent import Agent, handles
 from .constants import UNSET_RPC_TIMEOUT
+from .functions import Plain, call
 from .internal import RemoteException
 from .wire import REDUCERS
 
@@ -209,11 +210,7 @@ class RRefProxy:
 
 def invoke_method(rref: RRef, name: str, args: Any, kwargs: Any) -> Any:
     """The result of a method of the value; a future if it was marked with ``async_execution``."""
-    return getattr(rref.local_value(), name)(*args, **kwargs)
-
-
-# a method that gives a future is one that was marked so
-invoke_method._wrapped_async_rpc_function = None  # type: ignore[attr-defined]
+    return call(getattr(rref.local_value(), name), args, kwargs)
 
 
 def _run(function: Any, args: Any, kwargs: Any) -> Any:
@@ -257,7 +254,7 @@ def _make(agent: Agent, owned: _Owned, run: Callable[..., Any], call: Any) -> No
     if isinstance(result, Future):
         result.add_done_callback(lambda done: _finish(agent, owned, done))
     else:
-        owned.value.set_result(result)
+        owned.value.set_result(result.future if isinstance(result, Plain) else result)
 
 
 def _finish(agent: Agent, owned: _Owned, done: Future[Any]) -> None:

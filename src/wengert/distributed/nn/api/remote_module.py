@@ -97,9 +97,8 @@ class RemoteModule(Module):
         return self.module_rref
 
     def train(self, mode: bool = True) -> RemoteModule:
-        """Set training mode, there and here."""
+        """Set training mode there. Its own ``training`` stays as it is, as PyTorch's does."""
         rpc.rpc_sync(self.on, _train, (self.module_rref, mode))
-        self.training = mode
         return self
 
     def parameters(self, recurse: bool = True) -> Iterator[Any]:
