@@ -18,7 +18,7 @@ struct attention_job {
     struct operand query, key, value, grad;
     char *work;
     char *out, *grad_query, *grad_key, *grad_value, *mask;
-    npy_intp mask_strides[LEAD];
+    npy_intp out_strides[LEAD], mask_strides[LEAD];
     struct attention_head head; /* what all heads share */
 };
 
@@ -54,7 +54,7 @@ static void heads(void *context, size begin, size end, int chunk)
             if (job->type == NPY_FLOAT) kernels->attention_grad_head_f32(&h);
             else kernels->attention_grad_head_f64(&h);
         } else {
-            h.out = job->out + i * h.queries * h.depth * width;
+            h.out = at(job, job->out, job->out_strides, i);
             if (job->type == NPY_FLOAT) kernels->attention_head_f32(&h);
             else kernels->attention_head_f64(&h);
         }
@@ -165,6 +165,34 @@ static PyArrayObject *result_like(PyArrayObject *model, npy_intp rows, npy_intp 
     return new_like(model, n, shape);
 }
 
+/* The result of four dimensions in the order in which those of the query lie in memory, rows being contiguous. */
+static PyArrayObject *result_beside(PyArrayObject *query, npy_intp rows, npy_intp columns)
+{
+    enum { HEADS = 4 };
+    npy_intp shape[HEADS];
+    const npy_intp *strides = PyArray_STRIDES(query);
+    int order[HEADS - 1] = {0, 1, 2};
+    if (PyArray_NDIM(query) != HEADS || PyArray_IS_C_CONTIGUOUS(query)) return result_like(query, rows, columns);
+    for (int i = 1; i < HEADS - 1; i++)
+        for (int k = i; k && strides[order[k]] > strides[order[k - 1]]; k--) {
+            const int other = order[k];
+            order[k] = order[k - 1], order[k - 1] = other;
+        }
+    for (int i = 0; i < HEADS - 1; i++) {
+        if (strides[order[i]] <= strides[HEADS - 1]) return result_like(query, rows, columns);
+        shape[i] = order[i] == HEADS - 2 ? rows : PyArray_DIM(query, order[i]);
+    }
+    shape[HEADS - 1] = columns;
+    PyArrayObject *whole = new_like(query, HEADS, shape);
+    if (!whole) return NULL;
+    npy_intp places[HEADS] = {0, 0, 0, HEADS - 1};
+    for (int i = 0; i < HEADS - 1; i++) places[order[i]] = i;
+    PyArray_Dims axes = {places, HEADS};
+    PyArrayObject *out = (PyArrayObject *)PyArray_Transpose(whole, &axes);
+    Py_DECREF(whole);
+    return out;
+}
+
 /* attention(query, key, value, mask | None, causal, scale) */
 static PyObject *attention(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -174,8 +202,10 @@ static PyObject *attention(PyObject *module, PyObject *const *args, Py_ssize_t c
     if (!prepare(&job, args[0], args[1], args[2], args[3], args[4], args[5])) NOT_HANDLED();
     PyArrayObject *out = NULL;
     if (take(&job.query, args[0]) == 0 && take(&job.key, args[1]) == 0 && take(&job.value, args[2]) == 0 &&
-        (out = result_like((PyArrayObject *)args[0], job.head.queries, job.head.depth))) {
+        (out = result_beside((PyArrayObject *)args[0], job.head.queries, job.head.depth))) {
         job.out = PyArray_BYTES(out);
+        memcpy(job.out_strides, PyArray_STRIDES(out), job.ndim * sizeof *job.out_strides);
+        job.head.out_row = PyArray_STRIDE(out, job.ndim - 2) / PyArray_ITEMSIZE(out);
         job.head.query_row = job.query.row, job.head.key_row = job.key.row, job.head.value_row = job.value.row;
         if (run(&job) < 0) Py_CLEAR(out);
     }

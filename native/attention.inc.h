@@ -48,7 +48,7 @@ static void F(attention_head)(const struct attention_head *h)
         const size rows = h->queries - first < h->block ? h->queries - first : h->block;
         const size keys = F(attention_keys)(h, first, rows);
         F(attention_weights)(p, scaled, key_t, h, first, rows, keys);
-        F(gemm)((REAL *)h->out + first * h->depth, h->depth, p, keys, 1, h->value, h->value_row, rows, h->depth, keys, 0);
+        F(gemm)((REAL *)h->out + first * h->out_row, h->out_row, p, keys, 1, h->value, h->value_row, rows, h->depth, keys, 0);
     }
 }
 

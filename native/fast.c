@@ -72,7 +72,7 @@ static void widen(float *to, const char *from, npy_intp step, size n, int brain)
 
 static void widened_loop(const Fast *self, int brain, char **args, const npy_intp *count, const npy_intp *steps)
 {
-    float buffer[MAX_OPERANDS - 1][BLOCK];
+    float buffer[MAX_OPERANDS][BLOCK];
     const int nin = self->nin, truth = self->single.out_type == NPY_BOOL;
     char *to = args[nin];
     for (size at = 0; at < *count; at += BLOCK) {
@@ -148,7 +148,7 @@ static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *t
     const int nin = self->nin;
     struct fast_job job;
     PyArrayObject *first = NULL;
-    union { double d; float f; } number[2];
+    union { double d; float f; } number[MAX_OPERANDS - 1];
     int same = 1; /* whether all arrays are one line of as many elements */
 
     for (int k = 0; k < nin; k++) {
@@ -253,7 +253,8 @@ static PyObject *quiet_ufunc(Fast *self)
     if (!quiet) return NULL;
     for (int in = 0; in < BRAIN; in++) {
         if (!self->loops[in].function) continue;
-        PyArray_DTypeMeta *dtypes[MAX_OPERANDS] = {dtype_of(in), dtype_of(in), dtype_of(in)};
+        PyArray_DTypeMeta *dtypes[MAX_OPERANDS];
+        for (int k = 0; k < self->nin; k++) dtypes[k] = dtype_of(in);
         dtypes[self->nin] = dtype_of(self->loops[in].out_type);
         PyType_Slot slots[] = {{NPY_METH_strided_loop, quiet_loop}, {0, NULL}};
         PyArrayMethod_Spec spec = {.name = source->name, .nin = self->nin, .nout = 1, .casting = NPY_NO_CASTING,
@@ -309,7 +310,7 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     if (!PyArg_ParseTuple(args, "O!d", &PyUFunc_Type, &ufunc, &cost) || (keywords && PyDict_GET_SIZE(keywords)))
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "fast() takes no keywords");
     PyUFuncObject *source = (PyUFuncObject *)ufunc;
-    if (source->nin > 2 || source->nout != 1 || source->core_enabled)
+    if (source->nin > MAX_OPERANDS - 1 || source->nout != 1 || source->core_enabled)
         return PyErr_Format(PyExc_TypeError, "fast() needs an element-wise ufunc of one or two inputs");
     Fast *self = (Fast *)type->tp_alloc(type, 0);
     if (!self) return NULL;

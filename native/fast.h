@@ -4,7 +4,7 @@
 
 #include "wengert.h"
 
-enum { MAX_OPERANDS = 4, MAX_AXES = 8 };
+enum { MAX_OPERANDS = 6, MAX_AXES = 8 };
 
 /* A loop as NumPy writes them: pointers, count, steps, data. */
 struct loop {

@@ -167,7 +167,7 @@ struct sixteen { uint64_t half[2]; };
 struct attention_head {
     size queries, keys, width, depth, block; /* width of queries and keys, depth of values, queries of a block */
     const void *query, *key, *value, *grad, *mask;
-    size query_row, key_row, value_row, grad_row, mask_row, mask_step;
+    size query_row, key_row, value_row, grad_row, out_row, mask_row, mask_step;
     int mask_kind, causal; /* no mask, which keys may be looked at, or what is added to the scores */
     double scale;
     void *out, *grad_query, *grad_key, *grad_value;

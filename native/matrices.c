@@ -19,6 +19,29 @@ enum { SMALL = 64, BATCHES = 8 };
             for (size c = 0; c < k && !unit; c++) to[c] /= pivot;                                                      \
         }                                                                                                              \
     }                                                                                                                  \
+    /* The same of one column whose numbers lie as those of the rows or of the columns of the triangle do, either way round. */ \
+    static void substitute_one_##SUFFIX(const char *a, const npy_intp *step, char *x, npy_intp row, size n, int unit)  \
+    {                                                                                                                  \
+        enum { LANES = 16 };                                                                                           \
+        for (size i = 0; i < n; i++) {                                                                                 \
+            REAL *to = (REAL *)(x + i * row), lane[LANES] = {0}, sum = 0;                                              \
+            if (step[1] == row && i) {                                                                                 \
+                const npy_intp begin = row < 0 ? (i - 1) * row : 0;                                                    \
+                const REAL *p = (const REAL *)(a + i * step[0] + begin), *q = (const REAL *)(x + begin);               \
+                size k = 0;                                                                                            \
+                for (; k + LANES <= i; k += LANES)                                                                     \
+                    for (size l = 0; l < LANES; l++) lane[l] += p[k + l] * q[k + l];                                   \
+                for (; k < i; k++) sum += p[k] * q[k];                                                                 \
+                for (size l = 0; l < LANES; l++) sum += lane[l];                                                       \
+                *to -= sum;                                                                                            \
+            }                                                                                                          \
+            if (!unit) *to /= *(const REAL *)(a + i * (step[0] + step[1]));                                            \
+            if (step[1] != row) {                                                                                      \
+                const npy_intp begin = row < 0 ? (n - 1) * row : (i + 1) * row;                                        \
+                add_product_##SUFFIX((REAL *)(x + begin), (const REAL *)(a + i * step[1] + begin), -*to, n - 1 - i);   \
+            }                                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
     /* the lower triangle of `a` to its factor in `out`, whose rows have n numbers; 0 where it is not positive */      \
     static int factor_##SUFFIX(const char *a, const npy_intp *step, REAL *out, size n)                                 \
     {                                                                                                                  \
@@ -59,7 +82,9 @@ static PyObject *substitute(PyObject *module, PyObject *const *args, Py_ssize_t 
         !PyArray_ISALIGNED(a) || !PyArray_ISALIGNED(x))
         NOT_HANDLED();
     const npy_intp *shape = PyArray_DIMS(x), *step = PyArray_STRIDES(a) + PyArray_NDIM(a) - 2, n = shape[ndim - 2], k = shape[ndim - 1];
-    if (n > SMALL || PyArray_DIM(a, PyArray_NDIM(a) - 1) != n || PyArray_DIM(a, PyArray_NDIM(a) - 2) != n ||
+    const npy_intp row = PyArray_STRIDE(x, ndim - 2), item = PyArray_ITEMSIZE(x);
+    const int one = k == 1 && (row == item || row == -item) && (step[0] == row || step[1] == row);
+    if ((n > SMALL && !one) || PyArray_DIM(a, PyArray_NDIM(a) - 1) != n || PyArray_DIM(a, PyArray_NDIM(a) - 2) != n ||
         (k > 1 && PyArray_STRIDE(x, ndim - 1) != PyArray_ITEMSIZE(x)))
         NOT_HANDLED();
     npy_intp of_a[BATCHES] = {0}, at[BATCHES] = {0};
@@ -70,8 +95,9 @@ static PyObject *substitute(PyObject *module, PyObject *const *args, Py_ssize_t 
     const int unit = PyObject_IsTrue(args[2]), single = PyArray_TYPE(x) == NPY_FLOAT;
     char *from = PyArray_BYTES(a), *to = PyArray_BYTES(x);
     if (PyArray_SIZE(x)) do {
-        if (single) substitute_f32(from, step, to, PyArray_STRIDE(x, ndim - 2), n, k, unit);
-        else substitute_f64(from, step, to, PyArray_STRIDE(x, ndim - 2), n, k, unit);
+        if (one) (single ? substitute_one_f32 : substitute_one_f64)(from, step, to, row, n, unit);
+        else if (single) substitute_f32(from, step, to, row, n, k, unit);
+        else substitute_f64(from, step, to, row, n, k, unit);
     } while (advance(batches, shape, at, of_a, &from, PyArray_STRIDES(x), &to));
     Py_RETURN_NONE;
 }

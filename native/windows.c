@@ -44,7 +44,7 @@ static void seen(size offset, size stride, size length, size windows, size *firs
 
 struct window_job {
     struct geometry geometry;
-    size itemsize;
+    size itemsize, channels;
     char *image, *columns;
 };
 
@@ -113,6 +113,38 @@ static void im2col_task(void *context, size begin, size end, int chunk)
 DEFINE_COL2IM(float, f32)
 DEFINE_COL2IM(double, f64)
 
+/* The same of windows that lie one after another, each (channels, kernel): what a row of a window sees is added in one piece. */
+#define DEFINE_ADD_WINDOWS(REAL, SUFFIX)                                                                \
+    static void add_windows_task_##SUFFIX(void *context, size begin, size end, int chunk)               \
+    {                                                                                                   \
+        const struct window_job *job = context;                                                         \
+        const struct geometry *w = &job->geometry;                                                      \
+        const size area = w->height * w->width, taps = w->kernel[0] * w->kernel[1];                     \
+        const size channels = job->channels, windows = w->rows * w->columns;                            \
+        (void)chunk;                                                                                    \
+        for (size plane = begin; plane < end; plane++) {                                                \
+            REAL *image = (REAL *)job->image + plane * area;                                            \
+            const REAL *from = (const REAL *)job->columns +                                             \
+                               (plane / channels * windows * channels + plane % channels) * taps;       \
+            memset(image, 0, area * sizeof(REAL));                                                      \
+            if (pool_stopped()) return;                                                                 \
+            for (size y = 0; y < w->rows; y++)                                                          \
+                for (size x = 0; x < w->columns; x++, from += channels * taps) {                        \
+                    const size left = x * w->stride[1] - w->padding[1], room = w->width - left;         \
+                    const size first = left < 0 ? -left : 0, last = w->kernel[1] < room ? w->kernel[1] : room; \
+                    for (size i = 0; i < w->kernel[0]; i++) {                                           \
+                        const size row = y * w->stride[0] - w->padding[0] + i * w->dilation[0];         \
+                        if (row < 0 || row >= w->height) continue;                                      \
+                        REAL *to = image + row * w->width + left;                                       \
+                        const REAL *add = from + i * w->kernel[1];                                      \
+                        for (size j = first; j < last; j++) to[j] += add[j];                            \
+                    }                                                                                   \
+                }                                                                                       \
+        }                                                                                               \
+    }
+DEFINE_ADD_WINDOWS(float, f32)
+DEFINE_ADD_WINDOWS(double, f64)
+
 static int run_planes(pool_task task, struct window_job *job, size planes, double cost)
 {
     const int chunks = pool_chunks(planes, cost);
@@ -154,10 +186,9 @@ static PyObject *im2col(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return (PyObject *)out;
 }
 
-/* col2im(columns, (height, width), kernel, stride, padding, dilation) -> (N, C, height, width) */
-static PyObject *col2im(PyObject *module, PyObject *const *args, Py_ssize_t count)
+/* The image that windows are added to, from (N, C * kernel, windows), or (N, windows, C * kernel) if `after` is 2. */
+static PyObject *added(PyObject *const *args, Py_ssize_t count, int after)
 {
-    (void)module;
     struct window_job job = {0};
     struct geometry *w = &job.geometry;
     if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
@@ -171,20 +202,35 @@ static PyObject *col2im(PyObject *module, PyObject *const *args, Py_ssize_t coun
     if (!columns) return NULL;
     const size area = w->kernel[0] * w->kernel[1];
     w->rows = window_count(w->height, w, 0), w->columns = window_count(w->width, w, 1);
-    if (!are_windows_countable(w, 1, 1) || PyArray_DIM(columns, 1) % area || PyArray_DIM(columns, 2) != w->rows * w->columns) {
+    if (!are_windows_countable(w, 1, 1) || PyArray_DIM(columns, after) % area ||
+        PyArray_DIM(columns, 3 - after) != w->rows * w->columns || (after == 2 && w->dilation[1] != 1)) {
         Py_DECREF(columns);
         NOT_HANDLED();
     }
-    const npy_intp shape[] = {PyArray_DIM(columns, 0), PyArray_DIM(columns, 1) / area, w->height, w->width};
+    const npy_intp shape[] = {PyArray_DIM(columns, 0), PyArray_DIM(columns, after) / area, w->height, w->width};
     PyArrayObject *out = new_like(columns, 4, shape);
     if (out) {
-        job.image = PyArray_BYTES(out), job.columns = PyArray_BYTES(columns);
-        if (run_planes(PyArray_TYPE(columns) == NPY_FLOAT ? col2im_task_f32 : col2im_task_f64, &job, shape[0] * shape[1],
-                       0.15 * area * w->rows * w->columns) < 0)
+        job.image = PyArray_BYTES(out), job.columns = PyArray_BYTES(columns), job.channels = shape[1];
+        const int single = PyArray_TYPE(columns) == NPY_FLOAT;
+        const pool_task task = after == 2 ? (single ? add_windows_task_f32 : add_windows_task_f64) : single ? col2im_task_f32 : col2im_task_f64;
+        if (run_planes(task, &job, shape[0] * shape[1], 0.15 * area * w->rows * w->columns) < 0)
             Py_CLEAR(out);
     }
     Py_DECREF(columns);
     return (PyObject *)out;
+}
+
+/* col2im(columns, (height, width), kernel, stride, padding, dilation) -> (N, C, height, width) */
+static PyObject *col2im(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return added(args, count, 1);
+}
+/* add_windows(windows, (height, width), kernel, stride, padding, dilation) -> (N, C, height, width) */
+static PyObject *add_windows(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return added(args, count, 2);
 }
 
 /* ---- scattered addition ---- */
@@ -252,5 +298,5 @@ done:
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef windows_methods[] = {
-    METHOD(im2col), METHOD(col2im), METHOD(add_at), {NULL, NULL, 0, NULL},
+    METHOD(im2col), METHOD(col2im), METHOD(add_windows), METHOD(add_at), {NULL, NULL, 0, NULL},
 };

@@ -322,3 +322,20 @@ def test_recurrent_layers(torch):
         assert torch.nn.GRUCell(2, 2)(x[0]).dtype is torch.float32
     # PyTorch's GRU is one of several operators
     assert types == {"RNN": torch.bfloat16, "LSTM": torch.bfloat16, "GRU": torch.float32}
+
+
+def test_errors_hooks_and_nodes_inside_are_those_outside(torch):
+    w, x = torch.ones(3, 2, requires_grad=True), torch.ones(4, 2)
+    seen = []
+    with torch.autocast("cpu"):
+        y = torch.nn.functional.linear(x, w)
+        z = y.float().view(2, 6).clamp(0, 1) * 2
+        with pytest.raises(RuntimeError):
+            y.view(5)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.dtype) or t, lambda t: t):
+            (y * y).sum()
+    assert z.grad_fn.name() == "MulBackward0" and y.dtype == torch.bfloat16
+    assert seen == [torch.bfloat16] * 2
+    assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
+    z.sum().backward()
+    assert w.grad.dtype == torch.float32

@@ -570,6 +570,8 @@ WINDOWS = [
     ((7, 7), (3, 3), (3, 3), (1, 1), (1, 1)),
     ((1, 5), (1, 3), (1, 2), (0, 1), (1, 1)),
     ((11,), (3,), (2,), (1,), (2,)),
+    ((6, 9), (3, 9), (1, 1), (0, 0), (1, 1)),
+    ((9, 7), (5, 7), (2, 2), (2, 3), (2, 1)),
     ((4, 5, 6), (2, 2, 3), (1, 2, 2), (1, 0, 1), (1, 1, 1)),
 ]
 
@@ -590,6 +592,8 @@ def test_im2col_and_col2im(case, dtype):
     assert (columns * c).sum() == (x * K.col2im(c, size, *how)).sum()
     swapped = np.asfortranarray(x)
     np.testing.assert_array_equal(K.im2col(swapped, *how), columns)
+    rows = np.ascontiguousarray(columns.swapaxes(1, 2))
+    np.testing.assert_array_equal(K.add_windows(rows, size, *how), back)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])

@@ -62,3 +62,23 @@ def test_a_list_of_lists_indexes_each_dimension(torch):
         assert x[[[0, 1], [1, 2]]].tolist() == [1.0, 5.0] and x[[slice(0, 1), 1]].tolist() == [1.0]
         assert x[[torch.tensor(0), torch.tensor(2)]].tolist() == 2.0
     assert x[[0, 1]].tolist() == x[:2].tolist()
+
+
+@pytest.mark.parametrize("key", [(2, [0, 4], ALL), (ALL, [1], 3), (0, ALL, [[0, 1], [2, 3]]), (ALL, -1, [4, 0, 0]),
+    ([0, 1], ALL, [3, 2]), (ALL, [-1])], ids=str)
+def test_numbers_and_lists_mixed(torch, key):
+    a = torch.arange(125.0).view(5, 5, 5).transpose(0, 2)
+    x = a.clone().requires_grad_()
+    found = x[key]
+    expected = a.numpy()[key if type(key[0]) is not int else (slice(key[0], key[0] + 1), *key[1:])]
+    assert found.reshape(-1).tolist() == expected.reshape(-1).tolist()
+    assert "Index" in type(found.grad_fn).__name__
+    found.sum().backward()
+    assert x.grad.sum() == found.numel()
+
+
+def test_a_number_beyond_a_dimension_is_told_beside_a_list(torch):
+    x = torch.zeros(2, 3)
+    for key in ((2, [0]), ([0], 3), ([0, 1], 0, 0)):
+        with pytest.raises(IndexError):
+            x[key]

@@ -424,3 +424,21 @@ def test_types_that_meet_where_nothing_is_summed(torch):
     a, b = torch.ones(1, 3), torch.full((1, 3), 2.0, dtype=torch.float64)
     assert torch.einsum("ij,ij->j", a, b).dtype == torch.float64
     assert torch.cdist(torch.zeros(2, 0), torch.zeros(3, 0, dtype=torch.float64)).tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("n", [1, 17, 40, 100])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_solves_by_factors_of_any_size(n, columns, dtype):
+    a = draw(n, n, seed=n)
+    a = a @ a.T + n * np.eye(n)
+    b = draw(n, columns, seed=1)
+    x, lower = np.linalg.solve(a, b), torch.tensor(np.linalg.cholesky(a), dtype=dtype)
+    given, near = torch.tensor(b, dtype=dtype), 2e-4 if dtype == torch.float32 else 1e-12
+    for factor, upper in ((lower, False), (lower.mT, True), (lower.mT.contiguous(), True)):
+        np.testing.assert_allclose(torch.cholesky_solve(given, factor, upper=upper).numpy(), x, near, near)
+    one_sided = torch.linalg.solve_triangular(lower, given, upper=False)
+    np.testing.assert_allclose((lower @ one_sided).numpy(), b, near, near)
+    ones = torch.linalg.solve_triangular(lower.mT, given, upper=True, unitriangular=True)
+    unit = np.triu(lower.numpy().T, 1) + np.eye(n)
+    np.testing.assert_allclose(unit @ ones.numpy(), b, 100 * near, 100 * near)

@@ -658,3 +658,36 @@ def test_numpys_integers_and_tensors_of_one_as_sizes(torch, one):
         for f in (lambda k: F.max_pool1d(row, k, k), lambda k: F.max_pool2d(image, k, stride=k),
                 lambda k: torch.nn.MaxPool2d(k)(image), lambda k: torch.nn.Conv1d(2, 2, k, padding=k).weight):
             assert f(one(2)).shape == f(2).shape
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5), (2, 3, 4, 5), (1, 2, 3, 4, 5)])
+def test_one_window_over_all_of_an_image(shape):
+    n = len(shape) - 2
+    pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[n - 1]
+    numbers = np.random.default_rng(0).integers(-3, 3, shape).astype(np.float64)
+    with_nan = numbers.copy()
+    with_nan[0, 1].flat[[1, 3]] = nan
+    for data in (numbers, with_nan, np.full(shape, -inf)):
+        a = torch.tensor(data, requires_grad=True)
+        values, places = pool(a, shape[2:], return_indices=True)
+        with torch.no_grad():
+            np.testing.assert_array_equal(pool(a, shape[2:]).numpy(), values.detach().numpy())
+        rows = data.reshape(*shape[:2], -1)
+        np.testing.assert_array_equal(values.detach().numpy().reshape(shape[:2]), rows.max(-1))
+        expected = rows.argmax(-1)
+        if data is with_nan:
+            expected[0, 1] = 3  # the last
+        assert places.flatten().tolist() == expected.reshape(-1).tolist()
+        values.nansum().backward()
+        assert int((a.grad != 0).sum()) == values.numel() - (data is with_nan)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (1, 0, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_lies_as_its_queries_do(order, causal):
+    sizes, back = (2, 3, 4), [order.index(i) for i in range(3)]
+    q, k, v = (torch.randn([*(sizes[d] for d in order), 8]).permute(*back, 3) for _ in range(3))
+    found = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    plain = F.scaled_dot_product_attention(*(t.contiguous() for t in (q, k, v)), is_causal=causal)
+    assert found.stride() == q.stride()
+    np.testing.assert_array_equal(found.numpy(), plain.numpy())

@@ -589,3 +589,14 @@ def test_conj_physical_of_truth_values(torch):
 ])
 def test_functions_of_elements_refuse_other_types(torch, run, error, message):
     refuses(torch, run, error, message)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_clamp_of_many_numbers_is_that_of_few(dtype):
+    few = torch.tensor([-3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, NAN, math.inf, -math.inf], dtype=dtype)
+    many = few.repeat(200).reshape(40, 50)
+    for low, high in ((-1.0, 1.0), (None, 0.5), (-0.5, None), (1.0, -1.0), (NAN, 1.0), (0.0, NAN)):
+        for x in (many, many.T):
+            found, expected = torch.clamp(x, low, high), torch.clamp(few, low, high).repeat(200).reshape(40, 50)
+            expected = expected if x is many else expected.T
+            np.testing.assert_array_equal(found.numpy(), expected.numpy())

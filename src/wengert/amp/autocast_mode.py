@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from ..arrays.context import ContextVar
 from ..arrays.dtypes import NAMES, dtype
 from ..graph.interceptors import Interceptor
-from ..graph.modes import CASTS, Scope, change, decorate, modes
+from ..graph.modes import CASTS, RECORD, SILENT, Scope, change, decorate, modes, set_modes
 from ..tensor import Tensor
+from ..tensor.classes import NATIVE_CALLS
 from ..tensor.types import HOSTED
 from ..tensor.types import device as _device
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..graph.interceptors import Call
+    from ..graph.modes import Modes
 
 
 # PyTorch's lists for the CPU, by the names that these operators have in our table.
@@ -52,18 +54,20 @@ class Caster(Interceptor):
 
     def __init__(self, dtype: Any, casts: Callable[[], dict[Any, Any] | None]) -> None:
         self.dtype, self.casts = dtype, casts
+        self._within: tuple[Modes | None, Modes] = (None, RECORD)  # modes, and what they are without this region
 
     def applies_to(self, call: Call) -> bool:
         return call.kind in ("operator", "composite") and call.out is None  # where results go says what they are
 
     def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
         """The call with its arguments cast; an operator made of others runs in the precision of the whole."""
-        dtype = self._wanted(call.op.name)
-        if dtype is None:
-            return call_next(call)
-        m = modes()
-        call.args = tuple(self._cast(v, dtype, m) for v in call.args)
+        dtype, m = self._wanted(call.op.name), modes()
+        if dtype is not None:
+            call.args = tuple([self._cast(v, dtype, m) for v in call.args])
         if call.kind == "operator":
+            answer = self._natively(call, m)
+            return call_next(call) if answer is NotImplemented else answer
+        if dtype is None:
             return call_next(call)
         call.kwargs = {k: self._cast(v, dtype, m) for k, v in call.kwargs.items()}
         change(watchers=tuple(w for w in m.watchers if w is not self))
@@ -71,6 +75,24 @@ class Caster(Interceptor):
             return call_next(call)
         finally:
             change(watchers=m.watchers)
+
+    def _natively(self, call: Call, m: Modes) -> Any:
+        """The operator by its native call, where that is for its arguments and nothing but this region is in force."""
+        quick = NATIVE_CALLS.get(call.op.name)
+        if quick is None or m.watchers != (self,):
+            return NotImplemented
+        if self._within[0] is not m:
+            self._within = (m, m.with_(watchers=()))
+        within = self._within[1]
+        if within is not RECORD and within is not SILENT:
+            return NotImplemented
+        set_modes(within)
+        try:
+            return quick(*call.args)
+        except Exception:  # the general way says it in PyTorch's words
+            return NotImplemented
+        finally:
+            set_modes(m)
 
     def _wanted(self, name: str) -> Any:
         """The dtype that an operator computes in, None if it takes what comes."""

@@ -67,7 +67,7 @@ def is_in_format(a: np.ndarray, kind: Any) -> bool:
 def seems(a: np.ndarray) -> str:
     """The memory format that ``a`` seems to be in: the name of a channels-last format, or ``contiguous_format``."""
     name = {4: "channels_last", 5: "channels_last_3d"}.get(a.ndim)
-    if name is None or a.strides[1] == 0:
+    if name is None or a.strides[1] == 0 or a.strides[-1] < a.strides[1] * a.shape[1]:
         return "contiguous_format"
     least = 0
     for d in (1, *range(a.ndim - 1, 1, -1), 0):
@@ -102,6 +102,8 @@ def order_of(shape: tuple[int, ...], operands: Any) -> list[int]:
     ``operands`` are the strides of each; the first that steps along both of two dimensions decides. Ties and repeated
     dimensions stay in place.
     """
+    if operands and 0 not in operands[0] and len(set(operands[0])) == len(shape):
+        return sorted(range(len(shape)), key=operands[0].__getitem__, reverse=True)
     order = list(reversed(range(len(shape))))  # innermost first
 
     def after(a: int, b: int) -> int:

@@ -35,9 +35,12 @@ def solve_triangular(a: Any, b: Any, upper: bool = False, unit: bool = False) ->
 
 
 def _substitute(a: Any, x: Any, unit: bool) -> None:
-    """Forward substitution in place: by halves down to 16 rows, so that most of the work is matrix products."""
+    """Forward substitution in place: by halves down to 16 rows, so that most of the work is matrix products; one column
+    is a kernel's work.
+    """
     n = a.shape[-1]
-    if n > 16:
+    if n > 16 and not (x.shape[-1] == 1 and n <= 1024 and a.dtype == x.dtype and a.dtype.char in "fd"
+            and x.strides[-2] in a.strides[-2:]):
         h = n // 2
         _substitute(a[..., :h, :h], x[..., :h, :], unit)
         x[..., h:, :] -= a[..., h:, :h] @ x[..., :h, :]

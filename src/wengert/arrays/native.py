@@ -61,11 +61,13 @@ def _parameter(value: float, x: Array) -> Any:
 def _with_parameters(name: str, inputs: int, *defaults: float) -> Callable[..., Array]:
     """A ufunc of ``inputs`` arrays and then numbers; the last numbers have ``defaults``."""
     ufunc = getattr(_kernels, name)
-    numbers = ufunc.nin - inputs
+    quick, numbers = _kernels.fast(ufunc, 0.0), ufunc.nin - inputs
 
     def kernel(*args: Any, out: Array | None = None) -> Array:
         x, given = args[inputs - 1], args[inputs:]
         given += defaults[len(given) - numbers :] if len(given) < numbers else ()
+        if x.dtype.char in "fd":
+            return quick(*args[:inputs], *given, out=out)  # type: ignore[no-any-return]
         return ufunc(*args[:inputs], *[_parameter(value, x) for value in given], out=out)  # type: ignore[no-any-return]
 
     kernel.__name__ = kernel.__qualname__ = name
@@ -260,7 +262,14 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
     return windows.col2im(columns, size, kernel, stride, padding, dilation) if value is NotImplemented else value
 
 
-_by_columns = ByColumns(im2col, col2im)
+def add_windows(seen: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Array:
+    if len(kernel) == 1:  # a picture of one line
+        return add_windows(seen, (1, *size), (1, *kernel), (1, *stride), (0, *padding), (1, *dilation))[:, :, 0]
+    value = _kernels.add_windows(seen, size, kernel, stride, padding, dilation)
+    return windows.add_windows(seen, size, kernel, stride, padding, dilation) if value is NotImplemented else value
+
+
+_by_columns = ByColumns(im2col, col2im, add_windows)
 conv, conv_weight = _or_plain("conv", _by_columns), _or_plain("conv_weight", _by_columns)
 
 

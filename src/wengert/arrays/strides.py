@@ -79,6 +79,8 @@ def with_reshape_strides(found: Any, a: Any) -> Any:
     """``found``, NumPy's reshape of ``a`` to sizes with a one, with PyTorch's strides if it is a view."""
     if _plain(a) or not (found.base is a or (a.base is not None and found.base is a.base)):
         return found
+    if a.flags.c_contiguous and a.strides[-1:] == (a.itemsize,) and found.shape != a.shape:
+        return found  # one run, which NumPy cuts as PyTorch does
     return with_strides(found, _merged(a.shape, steps(a), found.shape))
 
 

@@ -56,6 +56,10 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     found = _plain_key(self._wg_data.shape, key if kind is tuple else (key,))
     if found is not None:
         return function("basic_index" if kind is slice else _STEP.get(found[1], "basic_index"))(self, found[0])
+    mixed = _mixed_key(self._wg_data, key) if kind is tuple and type(self) in classes.PLAIN else None
+    if mixed is not None:
+        out = self if mixed[0] is None else function("select_index")(self, mixed[0])
+        return function("index")(out, mixed[1], False)
     owners = _owners(self, key)
     if owners:
         return ask(Tensor.__getitem__, owners, (self, key), {})
@@ -89,6 +93,43 @@ def _gather(a: Any, key: tuple[Any, ...]) -> bool:
 
 
 _INDICES = np.dtype(np.int64)
+_WHOLE = slice(None)
+
+
+def _mixed_key(a: Any, key: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, list[Any]] | None:
+    """What ``split`` says of integers, ``:``, lists of integers and arrays of indices; None if there is more to it."""
+    if type(a) is not np.ndarray or len(key) > a.ndim:
+        return None
+    basic: list[Any] = []
+    advanced: list[Any] = []
+    selects, indexed = False, False
+    for k, n in zip(key, a.shape):
+        kind = type(k)
+        if kind is int:
+            if not -n <= k < n:
+                return None
+            basic.append(k)
+            selects = True
+            continue
+        if kind is slice:
+            if k != _WHOLE:
+                return None
+            advanced.append(None)
+        elif kind in classes.PLAIN:
+            d = k._wg_data
+            if type(d) is not np.ndarray or d.dtype is not _INDICES or not d.ndim:
+                return None
+            advanced.append(k)
+            indexed = True
+        elif kind is list and k and set(map(type, k)) == {int}:
+            advanced.append(Tensor._wg_wrap(np.array(k)))
+            indexed = True
+        else:
+            return None
+        basic.append(_WHOLE)
+    while advanced and advanced[-1] is None:
+        advanced.pop()
+    return ((*basic, ...) if selects else None, advanced) if indexed else None
 
 
 def _owners(self: Tensor, *values: Any) -> list[Any]:

@@ -115,16 +115,16 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask=None, dropout_p
         raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead.")
     types = [F.dtype_of(x) for x in (query, key, value)]
-    names = [c_name(d) for d in types]
     if not types[0] == types[1] == types[2]:
+        names = [c_name(d) for d in types]
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
             f"{names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead.")
     mask_type = None if attn_mask is None else F.dtype_of(attn_mask)
     if mask_type is not None and mask_type.kind != "b" and mask_type not in (F32, types[0]):
         raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-            f"attn_mask.dtype: {c_name(mask_type)} and  query.dtype: {names[0]} instead.")
+            f"attn_mask.dtype: {c_name(mask_type)} and  query.dtype: {c_name(types[0])} instead.")
     if types[0].kind in "iub":
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {names[0]}")
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {c_name(types[0])}")
     if enable_gqa:
         key, value = (_repeat_heads(F, t, query.shape[-3]) for t in (key, value))
     if 0 in value.shape or not query.shape[-2]:  # the sizes of nothing are not looked at

@@ -329,7 +329,10 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
 
 def _limited(input: Any, min: Any, max: Any, numbers: bool = True) -> Any:
     if numbers and input.size > 1024:  # quicker than the two ufuncs below, but slower to start
-        return np.clip(input, -np.inf if min is None else min, np.inf if max is None else max)
+        low, high = -np.inf if min is None else min, np.inf if max is None else max
+        if low == low and high == high and input.dtype.char in "fd":
+            return K.hardtanh(input, low, high)
+        return np.clip(input, low, high)
     if min is not None:
         input = np.maximum(input, min)
     return input if max is None else np.minimum(input, max)

@@ -68,9 +68,24 @@ _two: dict = dict(outputs=("result", "indices"), nondifferentiable=("indices",),
     node="MaxPool2DWithIndicesBackward0")
 
 
+def _of_whole(input: Array, kernel: Any, padding: Any, dilation: Any) -> tuple[Array, Array] | None:
+    """The largest number of each image and its place, if the one window is all of the image."""
+    n = len(kernel)
+    if (tuple(kernel) != input.shape[-n:] or any(padding) or max(dilation) > 1 or type(input) is not np.ndarray
+            or input.dtype.char not in "fd" or not input.flags.c_contiguous or input.size <= len(input)):
+        return None
+    lead = input.shape[:-n]
+    found = K.extreme(input.reshape(*lead, math.prod(kernel)), len(lead), False, False)
+    values, places = (a.reshape(*lead, *(1,) * n) for a in found)
+    return values, places
+
+
 @operator(grad=_pool_back("MaxPool#DWithIndices", "kernel"),
     shows=("stride", "padding", "dilation", "ceil_mode"), layout="lines", **_two)
 def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode):
+    found = _of_whole(input, kernel, padding, dilation)
+    if found is not None and (found[0] == found[0]).all():  # among NaN, the last counts
+        return found
     return K.max_pool(input, kernel, stride, padding, dilation, ceil_mode)
 
 
@@ -79,6 +94,9 @@ def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode)
         kernel, stride, padding, dilation, ceil_mode)[1], tuple(input.shape), len(kernel))))
 def max_pool_values(input: Array, kernel, stride, padding, dilation, ceil_mode):
     """The maxima alone, for calls that want neither their places nor a gradient."""
+    found = _of_whole(input, kernel, padding, dilation)
+    if found is not None:
+        return found[0]
     return K.max_pool_values(input, kernel, stride, padding, dilation, ceil_mode)
 
 

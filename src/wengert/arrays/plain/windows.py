@@ -78,16 +78,22 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
     return in_rows(padded[inside])
 
 
+def add_windows(windows: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Array:
+    """Add windows ``(N, L, C * prod(kernel))`` back to where they were seen: ``col2im`` of windows in rows."""
+    return col2im(windows.swapaxes(1, 2), size, kernel, stride, padding, dilation)
+
+
 def pointwise(kernel: Ints, stride: Ints, padding: Ints) -> bool:
     """Whether every window is one element: then the columns are the input."""
     return all(k == 1 for k in kernel) and all(s == 1 for s in stride) and not any(padding)
 
 
 class ByColumns:
-    """The three functions, given how the windows of an image become columns and columns are added to an image."""
+    """The three functions, given how the windows of an image become columns and columns, or rows, are added to one."""
 
-    def __init__(self, im2col: Callable[..., Array], col2im: Callable[..., Array]) -> None:
-        self.im2col, self.col2im = im2col, col2im
+    def __init__(self, im2col: Callable[..., Array], col2im: Callable[..., Array],
+            add_windows: Callable[..., Array]) -> None:
+        self.im2col, self.col2im, self.add_windows = im2col, col2im, add_windows
 
     def _columns(self, x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
         """Windows of ``x`` as ``(N, groups, C / groups * prod(kernel), L)``."""
@@ -114,6 +120,9 @@ class ByColumns:
         n, o = g.shape[:2]
         if 0 in g.shape or 0 in weight.shape or 0 in shape:
             return new_filled(g, np.zeros, shape, g.dtype)
+        if groups == dilation[-1] == 1 and weight.shape[-1] > g.shape[-1]:  # more taps in a row than windows
+            seen = np.matmul(g.reshape(n, o, -1).swapaxes(1, 2), weight.reshape(o, -1))
+            return self.add_windows(seen, tuple(shape[2:]), weight.shape[2:], stride, padding, dilation)
         rows = weight.reshape(groups, o // groups, -1)
         columns = np.matmul(rows.swapaxes(1, 2), g.reshape(n, groups, o // groups, -1))
         columns = columns.reshape(n, -1, columns.shape[-1])
@@ -133,7 +142,7 @@ class ByColumns:
         return np.matmul(rows, columns.swapaxes(2, 3)).sum(0).reshape(shape)
 
 
-_by_columns = ByColumns(im2col, col2im)
+_by_columns = ByColumns(im2col, col2im, add_windows)
 conv, conv_input, conv_weight = _by_columns.conv, _by_columns.conv_input, _by_columns.conv_weight
 
 

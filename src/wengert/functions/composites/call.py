@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...ops.operator import Composite
+
+KNOWN.add(FunctionType)  # as attention is given the function of dropout
 
 
 def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
