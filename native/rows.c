@@ -20,7 +20,7 @@ struct softmax_job {
 };
 
 /* Numbers of 16 bits are computed in float32, by blocks of rows that stay in the cache. */
-static size block_rows(size n) { return n < 4096 ? 4096 / (n ? n : 1) : 1; }
+static size block_rows(size n) { return n < 2048 ? 2048 / (n ? n : 1) : 1; }
 static size block_size(size n) { return block_rows(n) * n; }
 static void widened(float *to, const char *from, size n, int narrow)
 {

@@ -47,6 +47,10 @@ _AS_IT_COMES = frozenset(
     ("linalg_cross", "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_vector_norm"))
 
 
+_in_float: dict[str, bool] = {}  # of the names that were asked about, whether they are computed in float32
+_UNCAST = frozenset((type(None), bool, int, float, str))
+
+
 class Caster(Interceptor):
     """The interceptor of an autocast region. ``casts()``: the weights cast so far, None if they are not kept."""
 
@@ -98,11 +102,17 @@ class Caster(Interceptor):
         """The dtype that an operator computes in, None if it takes what comes."""
         if name in LOWER:
             return self.dtype
-        return _FLOAT32 if name in FLOAT or (name.startswith(_FLOAT_FAMILIES) and name not in _AS_IT_COMES) else None
+        found = _in_float.get(name)
+        if found is None:
+            found = _in_float[name] = name in FLOAT or (name.startswith(_FLOAT_FAMILIES) and name not in _AS_IT_COMES)
+        return _FLOAT32 if found else None
 
     def _cast(self, v: Any, dtype: Any, m: Any) -> Any:
-        if type(v) in (list, tuple):
-            return type(v)(self._cast(x, dtype, m) for x in v)
+        kind = type(v)
+        if kind in _UNCAST:
+            return v
+        if kind is list or kind is tuple:
+            return kind(self._cast(x, dtype, m) for x in v)
         if not isinstance(v, Tensor) or v.dtype == dtype or str(v.dtype) not in ELIGIBLE:
             return v
         known = self.casts() if m.grad and v.is_leaf and v.requires_grad else None
