@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..futures import Future
     from .world import Processes
 
-_SPINS = 200  # times that MPI is asked before the processor is left to others
+_SPINS = 200  # times that MPI is asked before one sleeps; yielding alone leaves spinning ranks in each other's way
 _LONGEST = 0.001  # seconds between two questions
 _LIFE = 0.25  # seconds after which one looks whether the other processes still run
 
@@ -178,10 +178,10 @@ class Pending(Work):
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         end = None if timeout is None else time.monotonic() + seconds(timeout)
-        turns = 0
+        turns, spins = 0, 1 if self._world.crowded else _SPINS
         while not self._advance():
             turns += 1
-            if turns < _SPINS:
+            if turns < spins:
                 _yield()
                 continue
             now = time.monotonic()
@@ -189,7 +189,7 @@ class Pending(Work):
             if end is not None and now > end and not self._done:
                 raise DistBackendError(f"Timed out waiting {round(seconds(timeout or 0) * 1000)}ms for {self._name} to "
                     f"complete on rank {self._world.rank}")
-            time.sleep(min(_LONGEST, 2e-5 * (turns - _SPINS)))
+            time.sleep(min(_LONGEST, 4e-6 * (turns - spins)))
         if self._error is not None:
             raise self._error
         return True

@@ -70,6 +70,8 @@ class Processes:
         self.rank, self.size, self.pid = comm.Get_rank(), comm.Get_size(), os.getpid()
         self.peers: list[tuple[str, int]] = comm.allgather((socket.gethostname(), self.pid))
         self.host = self.peers[self.rank][0]
+        # whether more ranks are here than processors: one that waits must leave its processor to the others
+        self.crowded = sum(host == self.host for host, _ in self.peers) > _processors()
         forget_shared_memory()
 
     def ended(self, rank: int) -> bool:
@@ -128,6 +130,10 @@ class World(Processes):
             with suppress(Exception):
                 manager.store.set(f"left/{self.rank}", "1")
         return True
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def shared_memory(process: str) -> set[str]:
