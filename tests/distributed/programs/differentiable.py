@@ -70,6 +70,37 @@ same(wait(funcol.all_gather_tensor(leaf(2, 1).detach(), 1, (mesh, 1))),
 same(wait(funcol.reduce_scatter_tensor(leaf(8).detach(), "sum", 0, list(ranks))),
     (torch.arange(1.0, 9) * size + sum(ranks)).chunk(size)[rank])
 same(wait(funcol.broadcast(leaf(2).detach(), 3, dist.group.WORLD)), torch.arange(1.0, 3) + 3)
+same(wait(funcol.permute_tensor(leaf(4).detach(), [(r + 1) % size for r in ranks], dist.group.WORLD)),
+    torch.arange(1.0, 5) + (rank - 1) % size)
+
+# their results are on their way until they are used; views of them too
+with torch.no_grad():
+    for other in range(1, size):
+        if rank == 0:
+            dist.recv(torch.zeros(1), other)  # it has begun what cannot end before rank 0 begins
+    y = funcol.all_reduce(leaf(3), "sum", dist.group.WORLD)
+    if rank:
+        dist.send(torch.zeros(1), 0)
+    assert type(y) is funcol.AsyncCollectiveTensor and y.shape == (3,) and not y.completed
+    part = y[1:].view(2, 1)
+    assert type(part) is funcol.AsyncCollectiveTensor and not part.completed
+    expected = torch.arange(1.0, 4) * size + sum(ranks)
+    for value in (part + 0, part.wait()):
+        assert type(value) is torch.Tensor
+        same(value, expected[1:, None])
+    assert type(wait(y)) is torch.Tensor and y.completed and y.tolist() == expected.tolist()
+    several = [leaf(2), leaf(size, 3)]
+    for name, row, results in (
+            ("all_reduce", several, funcol.all_reduce_coalesced(several, "sum", list(ranks))),
+            ("gather", several, funcol.all_gather_into_tensor_coalesced(several, list(ranks))),
+            ("scatter", several[1:], funcol.reduce_scatter_tensor_coalesced(several[1:], "sum", [0], list(ranks)))):
+        assert all(type(r) is funcol.AsyncCollectiveTensor for r in results), name
+        for t, r in zip(row, results):
+            whole = sum(t - rank + k for k in ranks)
+            same(r * 1, whole if name == "all_reduce" else whole.chunk(size)[rank] if name == "scatter" else
+                torch.cat([t - rank + k for k in ranks]))
+    same(funcol.all_reduce(funcol.all_reduce(leaf(3), "sum", dist.group.WORLD), "max", dist.group.WORLD) * 1, expected)
+
 x = leaf(4, 2)
 y = funcol.all_to_all_single_autograd(x, None, None, dist.group.WORLD)
 (y * (rank + 1)).sum().backward()
