@@ -12,6 +12,7 @@ from .collectives import (  # noqa: F401
     _reduce_scatter_base,
 )
 from .groups import GroupMember, default_group, group_of, outside
+from .objects import _object_to_tensor, _tensor_to_object  # noqa: F401
 
 
 def _get_default_group() -> Any:

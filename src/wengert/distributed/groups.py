@@ -95,7 +95,7 @@ def check_backend(name: str | None) -> str:
         backend = backend or next(iter(config.values()))
         raise RuntimeError(f"the backend {backend!r} needs GPUs, and there is no GPU that MPI would send from here: "
             "init_process_group('gloo'), or 'mpi', joins processes with tensors on the CPU")
-    raise ValueError(f"Unknown backend {backend!r}: 'gloo' and 'mpi' are here, and both are MPI")
+    raise AssertionError(f"Unknown backend type {backend}: 'gloo' and 'mpi' are here, and both are MPI")
 
 
 def init_process_group(backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None,
@@ -111,14 +111,14 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
     if _default is not None:
         raise ValueError("trying to initialize the default process group twice!")
     if store is not None and init_method is not None:
-        raise ValueError("Cannot specify both init_method and store.")
+        raise AssertionError("Cannot specify both init_method and store.")
     timeout = default_pg_timeout if timeout is None else timeout
     if not isinstance(timeout, timedelta):
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
     backend = check_backend(backend)
     if store is not None:
         if world_size <= 0:
-            raise ValueError("world_size must be positive if using store")
+            raise AssertionError("world_size must be positive if using store")
         if rank < 0:
             raise ValueError("rank must be non-negative if using store")
         world = worlds.start(rank, world_size, PrefixStore(f"mpi/{world_size}", store.clone()), timeout)
@@ -260,7 +260,8 @@ def new_group(ranks: Sequence[int] | None = None, timeout: timedelta | None = No
             "init_process_group")
     for rank in chosen:
         if not 0 <= rank < whole.size():
-            raise ValueError("The new group's rank should be within the world_size set by init_process_group")
+            raise ValueError(f"Rank {rank} is out of range. Valid ranks are 0 to {whole.size() - 1} "
+                f"(world_size={whole.size()})")
     backend = whole.name() if backend is None else check_backend(backend)
     if use_local_synchronization:
         key = "-".join(map(str, chosen))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..functions.places import PLACES
 from . import transport
 from .collectives import _of_members, _peer, root_of
 from .groups import group_of
@@ -26,6 +27,16 @@ def _bytes(value: Any) -> Any:
 
 def _value(data: Any) -> Any:
     return pickle.loads(data.tobytes())
+
+
+def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[Any, Any]:
+    """The bytes of a pickle, and how many there are, as tensors."""
+    data = _bytes(obj)
+    return PLACES["torch"]["from_numpy"](data.copy()), PLACES["torch"]["from_numpy"](np.array([data.size]))
+
+
+def _tensor_to_object(tensor: Any, tensor_size: Any, group: Any = None) -> Any:
+    return _value(tensor.numpy()[: int(tensor_size)])
 
 
 def _gathered(group: ProcessGroup, data: Any, root: int | None, name: str) -> list[Any]:

@@ -113,6 +113,8 @@ class TCPStore(Store):
         self._connection, self._pid = self._connect(), os.getpid()
         if not _quiet:
             self._tell(b"hello")
+            if wait_for_workers and world_size is not None:
+                self.add("init/", 1)  # PyTorch's workers count themselves so, and num_keys says one more
         if is_master and wait_for_workers and world_size is not None and world_size > 0:
             self._await_clients(world_size)
 

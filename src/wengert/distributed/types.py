@@ -120,6 +120,7 @@ class DebugLevel(enum.IntEnum):
     """How much is checked: ``DETAIL`` compares the calls of all ranks before each collective."""
 
     OFF, INFO, DETAIL = range(3)
+    __str__, __format__ = enum.Enum.__str__, enum.Enum.__format__
 
 
 _level: DebugLevel | None = None

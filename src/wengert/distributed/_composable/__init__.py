@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from ..fsdp import fully_shard
+from .replicate import replicate
 
-__all__ = ["fully_shard"]
+__all__ = ["fully_shard", "replicate"]

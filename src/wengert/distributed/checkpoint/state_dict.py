@@ -153,23 +153,23 @@ def _listed(optimizers: Any) -> list[Any]:
     return [optimizers] if not isinstance(optimizers, (list, tuple)) else list(optimizers)
 
 
-def _init(optimizer: Any) -> None:
+def _init_optim_state(optim: Any) -> None:
     """Give an optimizer that has not stepped its state, without changing a parameter."""
-    if optimizer.state:
+    if optim.state:
         return
-    kept = [(g, g["lr"]) for g in optimizer.param_groups if "lr" in g]
-    if any(p.grad is not None for g in optimizer.param_groups for p in g["params"]):
+    kept = [(g, g["lr"]) for g in optim.param_groups if "lr" in g]
+    if any(p.grad is not None for g in optim.param_groups for p in g["params"]):
         return
-    for group in optimizer.param_groups:
+    for group in optim.param_groups:
         for p in group["params"]:
             if p.requires_grad:
                 p.grad = PLACES["torch"]["zeros_like"](p)
     for group, lr in kept:
         group["lr"] = lr * 0.0
-    optimizer.step(closure=None)
+    optim.step(closure=None)
     for group, lr in kept:
         group["lr"] = lr
-    optimizer.zero_grad(set_to_none=True)
+    optim.zero_grad(set_to_none=True)
 
 
 def _names(model: Any) -> dict[int, str]:
@@ -184,7 +184,7 @@ def get_optimizer_state_dict(model: Any, optimizers: Any, *, submodules: Any = N
     names = _names(model)
     found: dict[str, Any] = {"state": {}, "param_groups": []}
     for optimizer in _listed(optimizers):
-        _init(optimizer)
+        _init_optim_state(optimizer)
         state = optimizer.state_dict()
         order = [names[id(p)] for g in optimizer.param_groups for p in g["params"]]
         numbers = [i for g in state["param_groups"] for i in g["params"]]
@@ -228,7 +228,7 @@ def set_optimizer_state_dict(model: Any, optimizers: Any, optim_state_dict: Any,
     if options.broadcast_from_rank0 and dist.is_initialized():
         optim_state_dict = _from_first(optim_state_dict)
     for optimizer in _listed(optimizers):
-        _init(optimizer)
+        _init_optim_state(optimizer)
         given = optim_state_dict
         if given and "state" not in given:
             given = _nested(given, optimizer, names)

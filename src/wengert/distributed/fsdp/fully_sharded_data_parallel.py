@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ... import distributed as dist
@@ -16,6 +17,7 @@ from ...autograd.grad_mode import no_grad
 from ...functions.parameter import Parameter
 from ...nn import Module
 from ...nn.utils import clip_grad_norm_
+from ...utils._become import become
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..tensor import DTensor, distribute_tensor
 from ._policies import MixedPrecisionPolicy
@@ -180,6 +182,8 @@ class FullyShardedDataParallel(Module):
         fully_shard(module, mesh=mesh, reshard_after_forward=cut,
             mp_policy=MixedPrecisionPolicy(mp.param_dtype, mp.reduce_dtype),
             ignored_params={p for p in module.parameters() if id(p) in ignored})
+        sharded: Any = type(module)
+        become(module, _named_as_before(sharded))
         self._fsdp_wrapped_module = module
         self.sharding_strategy, self._settings = strategy, StateDictSettings()
 
@@ -343,13 +347,20 @@ class FullyShardedDataParallel(Module):
     def optim_state_dict_to_load(model: Any, optim: Any, optim_state_dict: Any, is_named_optimizer: bool = False,
             load_directly: bool = False, group: Any = None) -> Any:
         """What ``optim.load_state_dict`` takes, of what ``optim_state_dict`` gave."""
-        from ..checkpoint.state_dict import _init, _names, _numbered
+        from ..checkpoint.state_dict import _init_optim_state, _names, _numbered
 
-        _init(optim)
+        _init_optim_state(optim)
         found = _numbered(optim_state_dict, optim, _names(model))
         if load_directly:
             optim.load_state_dict(found)
         return found
+
+
+@cache
+def _named_as_before(kind: Any) -> type:
+    """The class that ``fully_shard`` gives a module, under the name of the module's own: the wrapper says the rest."""
+    own = kind.__mro__[2]
+    return type(own.__name__, (kind,), {"__module__": own.__module__, "__qualname__": own.__qualname__})
 
 
 def _as(value: Any, p: Any) -> Any:

@@ -152,6 +152,10 @@ class DistributedDataParallel(Module, Joinable):
     # -- a forward -----------------------------------------------------------------------------------------------------
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        inputs, kwargs = self._pre_forward(*inputs, **kwargs)
+        return self._post_forward(self.module(*inputs, **kwargs))
+
+    def _pre_forward(self, *inputs: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         reduces = wengert.is_grad_enabled() and self.require_backward_grad_sync
         work = Join.notify_join_context(self)
         if work is not None:
@@ -162,7 +166,10 @@ class DistributedDataParallel(Module, Joinable):
             self._sync_buffers(joined=False)
         if self._join_config.enable:
             self._all_reduce_flag(int(reduces))
-        output = self.module(*inputs, **kwargs)
+        return inputs, kwargs
+
+    def _post_forward(self, output: Any) -> Any:
+        reduces = wengert.is_grad_enabled() and self.require_backward_grad_sync
         self.require_forward_param_sync = reduces
         self.reducer.accumulates = not self.require_backward_grad_sync
         if reduces:

@@ -1,0 +1,1 @@
+"""Modules wrapped so that their forwards save less: see ``checkpoint_wrapper``."""
