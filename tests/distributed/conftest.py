@@ -28,12 +28,13 @@ class Ended:
 
     def __init__(self, done, seconds):
         self.code, self.out, self.err, self.seconds = done.returncode, done.stdout, done.stderr, seconds
+        self.at = time.time()
 
     def __repr__(self):
         return f"exit code {self.code} after {self.seconds:.1f} s\n{self.out}\n{self.err}"
 
 
-def execute(command, env=None, timeout=60):
+def execute(command, env=None, timeout=300):
     """Run a command without what says that this process is one of several."""
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
     clean = {k: v for k, v in os.environ.items() if k not in names and not k.startswith(("PMI", "TORCHELASTIC"))}

@@ -18,7 +18,7 @@ def free_port():
 
 
 def test_processes_that_a_program_starts(alone):
-    ended = alone("starting.py", 20000 + free_port() % 10000, timeout=120)
+    ended = alone("starting.py", 20000 + free_port() % 10000)
     assert ended.code == 0, ended
     assert ended.out.count("of 2 is done") == 6 and ended.out.count("of 3 is done") == 6 and "told" in ended.out, ended
 
@@ -50,7 +50,7 @@ def test_two_nodes(found):
     command = [sys.executable, "-m", "wengert", "torchrun", "--nnodes=2", "--nproc-per-node=2", *where]
     nodes = [subprocess.Popen([*command, f"--node-rank={i}", PROGRAMS / "again.py"], stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True) for i in range(2)]
-    outs = [node.communicate(timeout=60)[0] for node in nodes]
+    outs = [node.communicate(timeout=300)[0] for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], outs
     assert sorted("".join(outs).splitlines()) == [f"rank {r} of 4 is done" for r in range(4)]
 
@@ -78,6 +78,27 @@ def test_the_older_names_of_the_launcher():
         ended = execute([sys.executable, "-m", "wengert", "run", "-m", module, *more, "--standalone",
             "--nproc_per_node=2", PROGRAMS / "again.py"])
         assert ended.code == 0 and ended.out.count("is done") == 2, ended
+
+
+def test_the_oldest_launcher_gives_the_local_rank_as_an_argument(tmp_path):
+    program = tmp_path / "told.py"
+    program.write_text("import sys\nprint(*sys.argv[1:])\n")
+    command = [sys.executable, "-m", "wengert", "run", "-m", "torch.distributed.launch", "--nproc-per-node=2",
+        f"--master_port={free_port()}"]
+    for more, first in ([], ["--local-rank=0", "--local-rank=1"]), (["--use_env"], ["", ""]):
+        ended = execute([*command, *more, program, "--use-env", "x"])
+        assert sorted(ended.out.splitlines()) == [f"{word} --use-env x".strip() for word in first], ended
+    ended = execute([*command, "--no-python", "echo"])
+    assert ended.code != 0 and "you must also set the '--use-env' flag" in ended.err, ended
+
+
+def test_output_of_some_ranks(tmp_path):
+    program = tmp_path / "told.py"
+    program.write_text("import sys\nprint('rank', *sys.argv[1:])\n")
+    for more, said in ([], "rank 1\n"), (["--tee=1"], "[default1]:rank 1\n"):
+        ended = execute([sys.executable, "-m", "wengert", "torchrun", "--standalone", "--nproc-per-node=3",
+            "--local-ranks-filter=1", *more, program, "${local_rank}"])
+        assert ended.code == 0 and ended.out == said, ended
 
 
 def test_a_gpu_is_missed(torchrun):

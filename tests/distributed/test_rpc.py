@@ -51,7 +51,7 @@ def test_a_worker_that_ends(torchrun, mpiexec, how):
     """Whoever waits for it is told, and the job ends."""
     for run in (mpiexec, torchrun):
         ended = run("rpc_ending.py", 2, how)
-        assert ended.code != 0 and ended.seconds < 20, ended
+        assert ended.code != 0 and ended.seconds < 50, ended  # calls give up after 60
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -59,8 +59,8 @@ def test_a_worker_that_ends(torchrun, mpiexec, how):
     command = [sys.executable, "-m", "wengert", "run", PROGRAMS / "rpc_ending.py", how]
     both = [subprocess.Popen(command, env={**env, "RANK": str(rank)}, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE) for rank in range(2)]
-    out = both[0].communicate(timeout=60)[0]
-    both[1].communicate(timeout=60)
+    out = both[0].communicate(timeout=300)[0]
+    both[1].communicate(timeout=300)
     assert all(process.returncode for process in both)
     assert "the process of WorkerInfo(id=1, name=worker1) has ended" in out
 

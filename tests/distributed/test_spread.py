@@ -22,7 +22,7 @@ def test_plans_of_tensor_parallelism(torchrun):
 
 def test_parameters_in_pieces(torchrun):
     for count in (1, 2, 3, 4):
-        everyone_done(torchrun("fully_sharded.py", count, timeout=120), count)
+        everyone_done(torchrun("fully_sharded.py", count), count)
 
 
 def test_the_older_module_around_a_module(torchrun):

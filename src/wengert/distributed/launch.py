@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from .run import main as torchrun
+from .elastic.multiprocessing.errors import record
+from .run import get_args_parser, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,9 +14,14 @@ __all__ = ["main"]
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run ``torchrun``; ``--use-env``, which it always does, is accepted."""
-    given = sys.argv[1:] if args is None else args
-    torchrun([a for a in given if a not in ("--use-env", "--use_env")])
+    """Run ``torchrun``. The program gets the argument ``--local-rank=N``, unless ``--use-env`` is given."""
+    parser = get_args_parser()
+    parser.add_argument("--use-env", "--use_env", action="store_true", help="say the local rank in LOCAL_RANK only")
+    options = parser.parse_args(args)
+    options.tells_local_rank = not options.use_env
+    if options.no_python and options.tells_local_rank:
+        raise ValueError("When using the '--no-python' flag, you must also set the '--use-env' flag.")
+    record(run)(options)
 
 
 if __name__ == "__main__":

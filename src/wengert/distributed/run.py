@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .elastic.multiprocessing.errors import ChildFailedError, record
-from .elastic.workers import Streams, Workers
+from .elastic.workers import LOCAL_RANK, Streams, Workers
 from .tcp_store import TCPStore
 from .world import joins_processes
 
@@ -68,7 +68,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     parser.option("--log-dir", default=None, help="where output goes with --redirects and --tee")
     parser.option("-r", "--redirects", default="0", help="0 none, 1 stdout, 2 stderr, 3 both; or RANK:N,...")
     parser.option("-t", "--tee", default="0", help="the same, with a copy on the terminal")
-    parser.option("--local-ranks-filter", default="", help="local ranks whose output is shown with --tee")
+    parser.option("--local-ranks-filter", default="", help="local ranks whose output is shown")
     parser.option("--node-rank", type=int, default=0, help="number of this node")
     parser.option("--master-addr", default="127.0.0.1", help="host of node 0")
     parser.option("--master-port", type=int, default=29500, help="port on it")
@@ -102,7 +102,8 @@ def _streams(args: argparse.Namespace) -> Streams:
             return {int(rank): int(b) for rank, b in (part.split(":") for part in text.split(","))}
         return int(text)
 
-    return Streams(args.log_dir, bits(args.redirects), bits(args.tee))
+    shown = {int(rank) for rank in args.local_ranks_filter.split(",") if rank}
+    return Streams(args.log_dir, bits(args.redirects), bits(args.tee), shown or None)
 
 
 @dataclass
@@ -202,6 +203,8 @@ def _job(args: argparse.Namespace) -> Job:
         command += ["-m", args.training_script] if args.module else [args.training_script]
     store = _store(args, timeout)
     run_id = args.rdzv_id if args.rdzv_id != "none" else str(uuid.uuid4()) if args.standalone else "none"
+    if getattr(args, "tells_local_rank", False):
+        command.append(f"--local-rank={LOCAL_RANK}")
     job = Job([*command, *args.training_script_args], _processes(args.nproc_per_node), nodes, args.role, run_id,
         args.max_restarts, _streams(args), timeout, store)
     _meet(job, args)

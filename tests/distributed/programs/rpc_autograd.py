@@ -114,10 +114,10 @@ def bad_there(x):
     return fails().apply(x)
 
 
-def refused(text, call):
+def refused(text, call, kind=RuntimeError):
     try:
         call()
-    except RuntimeError as error:
+    except kind as error:
         assert text in str(error), error
     else:
         raise AssertionError(f"{text!r} was not raised")
@@ -128,6 +128,7 @@ def errors(other):
     with autograd.context() as context_id:
         y = rpc.rpc_sync(other, torch.mul, (x, 3))
         refused("No tensors provided for gradient computation", lambda: autograd.backward(context_id, []))
+        refused("incompatible function arguments", lambda: autograd.backward(context_id, ["y"]), TypeError)
         refused("requires_grad not set on root", lambda: autograd.backward(context_id, [torch.ones(1)]))
         refused("is not a scalar, all roots need to be scalar", lambda: autograd.backward(context_id, [y]))
         refused("Could not find autograd context with id: 12345", lambda: autograd.backward(12345, [y.sum()]))

@@ -59,6 +59,10 @@ def bad():
     raise ValueError("bad value")
 
 
+def missing():
+    return {}["key"]
+
+
 def odd():
     raise Odd(1, 2)
 
@@ -133,6 +137,10 @@ def errors(other):
         lambda: rpc.rpc_sync(other, bad))
     assert "in bad" in str(error)
     refused(ValueError, "bad value", lambda: rpc.rpc_async(other, bad).wait())
+    error = refused(RuntimeError, "KeyError: 'On WorkerInfo", lambda: rpc.rpc_sync(other, missing))
+    assert type(error) is RuntimeError, error  # only ValueError and TypeError stay what they are
+    refused(KeyError, "On WorkerInfo", lambda: rpc.remote(other, missing).to_here())
+    refused(AttributeError, "has no attribute 'nothing'", lambda: rpc.remote(other, Store, (1,)).rpc_sync().nothing())
     refused(RuntimeError, "Failed to create original exception type", lambda: rpc.rpc_sync(other, odd))
     refused(RuntimeError, "RPC ran for more than set timeout (200 ms)",
         lambda: rpc.rpc_sync(other, slow, (1,), timeout=0.2))

@@ -20,6 +20,7 @@ from ...futures import Future
 from ...graph.engine import run, run_subgraph
 from ...tensor.autograd_meta import edge_of, meta_of, requires_grad
 from ...tensor.namespaces import ARRAY_OPS
+from ...tensor.tensor import Tensor
 from ..rpc import agent as agents
 from .contexts import CONTEXTS, DistAutogradContext, RecvRpcBackward, Sent
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ...graph.node import Edge, Node
-    from ...tensor.tensor import Tensor
 
 
 _accumulating = threading.RLock()
@@ -236,6 +236,8 @@ def backward(context_id: int, roots: Sequence[Tensor], retain_graph: bool = Fals
     if not roots:
         raise RuntimeError("No tensors provided for gradient computation.")
     for root in roots:
+        if not isinstance(root, Tensor):
+            raise TypeError(f"backward(): incompatible function arguments: roots are tensors, and one is {root!r}")
         if not requires_grad(root):
             raise RuntimeError("requires_grad not set on root")
         if root.numel() != 1:

@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 
 GRACE = 5.0  # seconds between the request to end and the end
 _POLL = 0.05
+LOCAL_RANK = "${local_rank}"  # in an argument of the command: the local rank
 
 
 @dataclass
 class Streams:
-    """Where the output of workers goes: bits 1 and 2 for stdout and stderr, of all or (a dict) of single ones."""
+    """Where the output of workers goes: bits 1 and 2 for stdout and stderr, of all or (a dict) of single ones.
+    ``shown``: the local ranks whose output comes to the terminal, ``None`` for all.
+    """
 
     folder: str | None = None
     redirects: int | dict[int, int] = 0
     tee: int | dict[int, int] = 0
+    shown: set[int] | None = None
 
     def of(self, which: int | dict[int, int], local_rank: int) -> int:
         """The bits of a worker."""
@@ -50,7 +54,8 @@ class Workers:
         for local_rank in range(count):
             env = {**os.environ, **environment(local_rank), "TORCHELASTIC_ERROR_FILE": self._error_file(local_rank)}
             outs = self._outputs(local_rank, attempt)
-            process = subprocess.Popen(list(command), env=env, start_new_session=True, preexec_fn=_end_with_parent,
+            words = [word.replace(LOCAL_RANK, str(local_rank)) for word in command]
+            process = subprocess.Popen(words, env=env, start_new_session=True, preexec_fn=_end_with_parent,
                 **outs)
             self.processes.append(process)
             self._pump(process, local_rank, attempt)
@@ -60,8 +65,11 @@ class Workers:
 
     def _outputs(self, local_rank: int, attempt: int) -> dict[str, Any]:
         outs: dict[str, Any] = {}
+        hidden = self.streams.shown is not None and local_rank not in self.streams.shown
         for bit, name in ((1, "stdout"), (2, "stderr")):
-            if self.streams.of(self.streams.tee, local_rank) & bit:
+            if hidden:
+                outs[name] = self._log(local_rank, attempt, name)
+            elif self.streams.of(self.streams.tee, local_rank) & bit:
                 outs[name] = subprocess.PIPE
             elif self.streams.of(self.streams.redirects, local_rank) & bit:
                 outs[name] = self._log(local_rank, attempt, name)

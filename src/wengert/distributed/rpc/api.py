@@ -154,7 +154,8 @@ def rpc_sync(to: Any, func: Callable[..., Any], args: Any = None, kwargs: Any = 
         timeout: float = UNSET_RPC_TIMEOUT) -> Any:
     """Call ``func(*args, **kwargs)`` in another process and wait for the result. ``to``: a name, a number, an info.
 
-    What the function raises is raised here, by the same type, with the traceback of there in its text.
+    What the function raises is raised here, as ``ValueError``, ``TypeError`` or ``RuntimeError``, with the traceback of
+    there in its text.
     """
     return _invoke(to, func, args, kwargs, timeout, False).wait()
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .pool import Pool
 
 
+class NoSuchMethod(AttributeError):  # noqa: N818  shown as what it is
+    """The value of a reference has no method of a name."""
+
+
 class RemoteException(Exception):  # noqa: N818  PyTorch's name
     """What a function has raised elsewhere: the text, and the type of the exception."""
 
@@ -27,6 +31,8 @@ class RemoteException(Exception):  # noqa: N818  PyTorch's name
         """``error``, raised in this process, for others."""
         if isinstance(error, RemoteException):
             return error
+        if isinstance(error, NoSuchMethod):
+            return cls(str(error), NoSuchMethod)
         text = f"On {worker}:\n{error!r}\n" + "".join(traceback.format_exception(error))
         return cls(text, type(error))
 
@@ -38,13 +44,22 @@ class RemoteException(Exception):  # noqa: N818  PyTorch's name
         return RemoteException, (self.msg, self.exception_type)
 
     def local(self, named: bool = False) -> BaseException:
-        """The exception to raise here; ``named``: with the name of its type before the text."""
+        """The exception to raise here. ``named``: as calls of functions raise it, with the name of its type before the
+        text, and if it is no ``ValueError`` or ``TypeError``, as a ``RuntimeError``.
+        """
         try:
             error = self.exception_type(self.msg)
         except BaseException as failure:
             error = RuntimeError(f"Failed to create original exception type. Error msg was {failure!s} Original "
                 f"exception on remote side was {self.msg}")
-        return type(error)(f"{type(error).__name__}: {error!s}") if named else error
+        if isinstance(error, NoSuchMethod):
+            return AttributeError(self.msg)
+        if not named:
+            return error
+        kind = next((kind for kind in (ValueError, TypeError) if isinstance(error, kind)), RuntimeError)
+        raised = kind(f"{type(error).__name__}: {error!s}")
+        raised.__cause__ = None if type(error) is kind else error
+        return raised
 
 
 class CallFuture(Future[Any]):

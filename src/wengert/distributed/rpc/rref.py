@@ -17,7 +17,7 @@ from . import agent as agents
 from .agent import Agent, handles
 from .constants import UNSET_RPC_TIMEOUT
 from .functions import Plain, call
-from .internal import RemoteException
+from .internal import NoSuchMethod, RemoteException
 from .wire import REDUCERS
 
 if TYPE_CHECKING:
@@ -210,7 +210,10 @@ class RRefProxy:
 
 def invoke_method(rref: RRef, name: str, args: Any, kwargs: Any) -> Any:
     """The result of a method of the value; a future if it was marked with ``async_execution``."""
-    return call(getattr(rref.local_value(), name), args, kwargs)
+    value = rref.local_value()
+    if not hasattr(value, name):
+        raise NoSuchMethod(f"type object {type(value).__name__!r} has no attribute {name!r}")
+    return call(getattr(value, name), args, kwargs)
 
 
 def _run(function: Any, args: Any, kwargs: Any) -> Any:
