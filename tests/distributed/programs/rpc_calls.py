@@ -186,6 +186,7 @@ def references(other, third):
 
 def together(rank, size):
     names = [f"worker{r}" for r in range(size)]
+    rpc.api._barrier({})  # of no names: all
     assert rpc.api._all_gather(torch.tensor(rank)) == {name: r for r, name in enumerate(names)}
     for turn in range(3):
         assert rpc.api._all_gather((turn, rank), set(names)) == {name: (turn, r) for r, name in enumerate(names)}

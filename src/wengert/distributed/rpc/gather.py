@@ -46,9 +46,9 @@ def _gather(agent: Agent, source: int, key: tuple[tuple[str, ...], int], thing: 
 
 def all_gather(obj: Any, worker_names: Iterable[str] | None = None,
         timeout: float = UNSET_RPC_TIMEOUT) -> dict[str, Any]:
-    """The objects of all workers, or of those named, who all call this: by name."""
+    """The objects of all workers, or of those named (none: all), who all call this: by name."""
     agent = agents.current()
-    names = tuple(sorted({worker.name for worker in agent.workers} if worker_names is None else worker_names))
+    names = tuple(sorted(set(worker_names or ()) or {worker.name for worker in agent.workers}))
     if agent.me.name not in names:
         raise AssertionError(f"{agent.me.name} is not expected by leader.")
     table = _table(agent)
