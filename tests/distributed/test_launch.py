@@ -109,6 +109,7 @@ def test_a_gpu_is_missed(torchrun):
 def test_one_process_without_a_launcher(tmp_path):
     program = tmp_path / "one.py"
     program.write_text("""
+from datetime import timedelta
 import torch, torch.distributed as dist
 for store in (dist.HashStore(), dist.HashStore()):
     dist.init_process_group("gloo", store=store, rank=0, world_size=1)
@@ -121,8 +122,8 @@ for backend in ("nccl", "cuda:nccl", "nothing"):
     except (RuntimeError, AssertionError) as error:
         print(error)
 try:
-    dist.init_process_group("gloo", store=store, rank=0, world_size=2)
-except RuntimeError as error:
+    dist.init_process_group("gloo", store=store, rank=0, world_size=2, timeout=timedelta(seconds=1))
+except dist.DistStoreError as error:
     print(error)
 print(x.tolist())
 """)
@@ -130,4 +131,4 @@ print(x.tolist())
     lines = ended.out.splitlines()
     assert ended.code == 0 and lines[-1] == "[1.0, 1.0]", ended
     assert "there is no GPU" in lines[0] and "there is no GPU" in lines[1] and "'gloo' and 'mpi' are here" in lines[2]
-    assert "started in this process for 1 ranks" in lines[3]
+    assert "timeout" in lines[3] and "origin/1" in lines[3], lines
