@@ -45,14 +45,14 @@ static void close_source(struct source *s, size split)
     s->split = split, s->padded[2] = tiles_of(s->padded[2], split) * split;
     s->plane = s->padded[0] * s->padded[1] * s->padded[2];
 }
-void conv_pad_images(struct conv *v)
+void conv_pad_images(struct conv *v, int split)
 {
     v->source.channels = v->channels;
     for (int k = 0; k < AXES; k++) {
         const struct axis *a = &v->axis[k];
         v->source.size[k] = a->size, v->source.before[k] = a->pad, v->source.padded[k] = a->size + 2 * a->pad;
     }
-    close_source(&v->source, v->axis[2].count > 1 ? v->axis[2].stride : 1);
+    close_source(&v->source, split && v->axis[2].count > 1 ? v->axis[2].stride : 1);
 }
 
 static size offset_of(const struct source *s, size z, size y, size x)
@@ -202,11 +202,10 @@ int conv_is_flat(const struct conv *v, const struct lattice *l)
     return v->source.split == 1 && l->step[1] == v->source.padded[2] && l->step[1] < tiles_of(l->count[2], tile_columns(v)) * tile_columns(v);
 }
 
-/* Whether reading windows where they lie takes less time than packing them, by cycles for a panel and a tap: one for each
- * row of the tiles, more where the sums do not stay in registers; some for every move of a vector; and what it takes to put
- * results where they belong, for a tap's share. Rows of filters beyond the first find the windows less and less in the first
- * cache. Constants: measured. */
-static int is_better_in_place(const struct conv *v)
+/* Cycles for a panel of windows and a tap, of reading windows where they lie or of packing them: one for each row of the tiles, more
+ * where the sums do not stay in registers; some for every move of a vector; and what it takes to put results where they belong, for a
+ * tap's share. Rows of filters beyond the first find the windows less and less in the first cache. Constants: measured. */
+static double cost_of(const struct conv *v, int in_place)
 {
     const struct lattice *l = v->lattice;
     const double wide = (double)tile_columns(v), row = (double)l->count[2], taps = l->depth ? (double)l->depth : 1;
@@ -214,9 +213,13 @@ static int is_better_in_place(const struct conv *v)
     const double product = v->rows <= high / 2 ? high / 2 : tiles * high;
     const double computed = (conv_is_flat(v, l) ? l->step[1] : tiles_of(l->count[2], tile_columns(v)) * wide) / row;
     const double runs = wide / row + 1 > 2 ? wide / row + 1 : 2;
-    const double packed = product * (taps > CONV_WHOLE ? 1.06 : 1) + 1 + 1.3 * runs;
-    const double in_place = computed * (v->rows < THIN ? v->rows : product * (1 + 0.01 * tiles)) + (row < 2 * wide ? 5 * runs * v->rows / taps : 0);
-    return in_place < packed;
+    if (!in_place) return product * (taps > CONV_WHOLE ? 1.06 : 1) + 1 + 1.3 * runs;
+    return computed * (v->rows < THIN ? v->rows : product * (1 + 0.01 * tiles)) + (row < 2 * wide ? 5 * runs * v->rows / taps : 0);
+}
+double conv_cost(const struct conv *v)
+{
+    const double packed = cost_of(v, 0), in_place = cost_of(v, 1);
+    return packed < in_place ? packed : in_place;
 }
 
 /* The filters of each lattice and group in panels, some tiles at a time. */
@@ -293,7 +296,7 @@ static int run_windows(struct conv *v, size windows)
     const int chunks = conv_share_out(v, tiles_of(windows, v->lattices), tiles), bias = !!v->bias;
     const struct lattice *first = v->lattice;
     const int whole = v->lattices == 1 && first->depth == v->filter_step && first->tap[first->depth - 1] == first->depth - 1;
-    v->in_place = is_better_in_place(v);
+    v->in_place = cost_of(v, 1) < cost_of(v, 0);
     const int direct = !v->in_place && whole && !bias && v->images * windows <= FEW_PANELS * tile_columns(v); /* too few for packing to pay */
     size numbers = 0;
     for (int k = 0; k < v->lattices; k++) v->lattice[k].depth += bias, numbers += tiles * high * v->lattice[k].depth;
@@ -352,13 +355,14 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     PyArrayObject *x = contiguous(args[0]), *weight = contiguous(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
     PyArrayObject *out = x && weight && (bias || args[2] == Py_None) ? new_like(x, n, shape) : NULL;
     if (out && conv_has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {
-        conv_pad_images(&v);
+        conv_pad_images(&v, 1);
         conv_lattice(&v);
         v.from = PyArray_BYTES(x), v.weight = PyArray_BYTES(weight), v.bias = bias ? PyArray_BYTES(bias) : NULL, v.out = PyArray_BYTES(out);
         v.rows = v.filters, v.filter_step = v.channels * v.kernel, v.bundle = v.filters * v.filter_step;
         v.from_image = v.channels * v.pixels, v.out_filter = v.results, v.out_image = v.groups * v.filters * v.results;
         int done = depthwise_run(&v, 0);
         if (!done) done = winograd_run(&v, 0);
+        if (!done) done = broad_run(&v);
         if (done < 0 || (!done && run_windows(&v, v.results) < 0)) Py_CLEAR(out);
     } else Py_CLEAR(out);
     conv_release(&v);

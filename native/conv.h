@@ -62,11 +62,16 @@ int conv_fits(const struct conv *v, PyArrayObject *g);
 int conv_has_memory(struct conv *v, size numbers, size lattices);
 void conv_release(struct conv *v);
 
-/* The padded images of a convolution, and its windows: one lattice. */
-void conv_pad_images(struct conv *v);
+/* The padded images of a convolution, columns that meet the same taps side by side if `split`; and its windows: one lattice. */
+void conv_pad_images(struct conv *v, int split);
 void conv_lattice(struct conv *v);
 /* Whether less is computed in vain when a plane is taken as one line than when each row is one. */
 int conv_is_flat(const struct conv *v, const struct lattice *l);
+
+/* Where the windows of a batch of images begin, filled up by SPARE. */
+void conv_list_places(const struct conv *v, size *place);
+/* Cycles for a panel of windows and a tap, of the better of packing windows and reading them where they lie. */
+double conv_cost(const struct conv *v);
 
 /* How many images at a time, and how the work is cut; in how many chunks. */
 int conv_share_out(struct conv *v, size windows, size parts);
@@ -80,6 +85,9 @@ size conv_batch_bytes(const struct conv *v);
 int winograd_run(struct conv *v, int backward);
 /* The same for the gradient in the filters. */
 int winograd_weights(struct conv *v, const char *grad, char *out);
+
+/* The results by vectors of filters: 1 if that is done, 0 if it would take longer; -1 with an error. */
+int broad_run(const struct conv *given);
 
 /* The same for depthwise layers, of the most common shapes. */
 int depthwise_run(struct conv *v, int backward);

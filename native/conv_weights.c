@@ -6,6 +6,7 @@ struct weights_job {
     const char *grad;
     char *out, *sums;   /* taps x filters, whole tiles of both; for each group, and each chunk where images are shared out */
     size taps, columns, sums_numbers, *place;
+    int few;            /* whether vectors run over windows, as there are few filters */
     int by_channels;    /* threads share out channels, or batches of images */
 };
 
@@ -14,7 +15,7 @@ static void weights_task(void *context, size begin, size end, int chunk)
     const struct weights_job *job = context;
     const struct conv *v = &job->v;
     const size width = v->width, batches = job->by_channels ? v->batches : 1;
-    const int few = v->filters <= FEW_FILTERS;
+    const int few = job->few;
     char *padded = v->work + chunk * v->work_bytes, *work = padded + conv_batch_bytes(v);
     memset(padded, 0, conv_batch_bytes(v));
     for (size item = begin; item < end; item++)
@@ -38,16 +39,15 @@ static void weights_task(void *context, size begin, size end, int chunk)
         }
 }
 
-/* Where the windows of a batch of images begin. */
-static void list_places(struct weights_job *job)
+void conv_list_places(const struct conv *v, size *place)
 {
-    const struct conv *v = &job->v;
     const struct lattice *l = v->lattice;
-    size *place = job->place;
-    for (size n = 0; n < v->together; n++)
+    const size all = v->together * v->results, image = v->source.channels * v->source.plane;
+    for (size k = 0, n = 0; n < v->together; n++)
         for (size z = 0; z < l->count[0]; z++)
             for (size y = 0; y < l->count[1]; y++)
-                for (size x = 0; x < l->count[2]; x++) *place++ = n * v->source.channels * v->source.plane + z * l->step[0] + y * l->step[1] + x;
+                for (size x = 0; x < l->count[2]; x++) place[k++] = n * image + z * l->step[0] + y * l->step[1] + x * (v->source.split > 1 ? 1 : v->axis[2].stride);
+    for (size k = all; k < all + SPARE; k++) place[k] = 0;
 }
 
 /* What was added up, to where it belongs: as many filters at a time as a vector has numbers. */
@@ -68,6 +68,30 @@ static void sums_task(void *context, size begin, size end, int chunk)
     }
 }
 
+/* Whether filters fill vectors so badly that it takes less time to run over windows, by vectors for a window and a tap. Constants: measured. */
+static int are_few(const struct conv *v)
+{
+    enum { MANY = 48 };
+    const struct lattice *l = v->lattice;
+    const double lanes = (double)tile_columns(v) / 2, filters = (double)v->filters;
+    const size left = v->filters % tile_columns(v), whole = v->filters - left;
+    const double tiles = (double)whole + (!left ? 0 : left <= lanes ? 1.5 * lanes : 2 * lanes);
+    const double row = conv_is_flat(v, l) ? (double)l->step[1] : (double)tiles_of(l->count[2], (size)lanes) * lanes;
+    const double taps = (double)l->depth, filled = tiles_of(l->depth, 6) * 6.0;
+    const double dots = (filters < 3 ? 1.5 * filters : tiles_of(v->filters, 4) * 4.0) * row / (double)l->count[2] * filled / taps * 1.05;
+    return filters < MANY && dots < tiles;
+}
+
+static int is_finite(const char *numbers, size count, int type)
+{
+    uint64_t found = 0;
+    if (type == NPY_FLOAT)
+        for (size k = 0; k < count; k++) found |= (((const uint32_t *)numbers)[k] & 0x7f800000u) == 0x7f800000u;
+    else
+        for (size k = 0; k < count; k++) found |= (((const uint64_t *)numbers)[k] & 0x7ff0000000000000u) == 0x7ff0000000000000u;
+    return !found;
+}
+
 static int run_weights(struct weights_job *job, char *out)
 {
     struct conv *v = &job->v;
@@ -80,16 +104,16 @@ static int run_weights(struct weights_job *job, char *out)
     if (job->by_channels && chunks > 1 && v->groups < threads) v->shares = job->taps / high < threads ? job->taps / high : threads;
     const size items = job->by_channels ? v->groups * v->shares : v->batches * v->groups;
     if (chunks > items) chunks = (int)items;
-    const size line = v->axis[1].count * (v->source.padded[2] + 2 * lanes) + 2 * lanes, windows = CONV_WINDOWS * (v->filters + 2 * lanes);
+    const size long_line = v->axis[2].count + lanes, line = 4 * (long_line > CONV_DOTS ? long_line : CONV_DOTS), windows = CONV_WINDOWS * (v->filters + 2 * lanes);
     v->work_bytes = (conv_batch_bytes(v) + (line > windows ? line : windows) * v->width + 63) / 64 * 64;
     const size numbers = job->sums_numbers * v->groups * (job->by_channels ? 1 : chunks);
-    PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results, sizeof(size)) : NULL;
+    PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results + SPARE, sizeof(size)) : NULL;
     int result = -1;
     PyArrayObject *sums = places ? scratch(numbers, v->width) : NULL;
     if (sums) {
         job->sums = PyArray_BYTES(sums);
         v->work = PyArray_BYTES(work), job->place = (size *)PyArray_BYTES(places);
-        list_places(job);
+        conv_list_places(v, job->place);
         Py_BEGIN_ALLOW_THREADS
         result = pool_run_stoppable(weights_task, job, items, chunks);
         if (!result) {
@@ -124,12 +148,16 @@ PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
         NOT_HANDLED();
     PyArrayObject *x = contiguous(args[0]), *g = contiguous(args[1]), *out = x && g ? new_like(g, n, shape) : NULL;
     if (out && conv_has_memory(v, 2 * v->channels * v->kernel + SPARE, 1)) {
-        conv_pad_images(v);
+        conv_pad_images(v, 1);
         conv_lattice(v);
         v->from = PyArray_BYTES(x), v->from_image = v->channels * v->pixels, job.grad = PyArray_BYTES(g);
         int done = depthwise_weights(v, job.grad, PyArray_BYTES(out));
         if (!done) done = winograd_weights(v, job.grad, PyArray_BYTES(out));
-        if (done < 0 || (!done && run_weights(&job, PyArray_BYTES(out)) < 0)) Py_CLEAR(out);
+        job.few = are_few(v);
+        if (!done) done = run_weights(&job, PyArray_BYTES(out)) < 0 ? -1 : 1;
+        if (done > 0 && job.few && !is_finite(PyArray_BYTES(out), PyArray_SIZE(out), v->type)) /* zeros between gradients met what is not finite */
+            job.few = 0, done = run_weights(&job, PyArray_BYTES(out));
+        if (done < 0) Py_CLEAR(out);
     } else Py_CLEAR(out);
     conv_release(v);
     Py_XDECREF(x);

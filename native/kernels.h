@@ -196,6 +196,14 @@ struct windows {
     size filter_step, filters;
     void *packed;
 };
+struct broad {
+    const void *source, *filters;        /* filters in panels of a tile's width, a row for each tap and one for what is added */
+    const size *offset, *place;          /* of taps, of windows (filled up to whole tiles) */
+    size depth, windows, results, first, last; /* results of an image; first and last filter */
+    void *out, *work;                    /* work: BROAD_TILES tiles */
+    size out_image, out_filter;
+};
+enum { BROAD_TILES = 16 };
 struct weights {
     const void *source, *grad;
     const size *offset, *place; /* of taps (filled up to whole tiles), of windows */
@@ -207,7 +215,7 @@ struct weights {
     int add; /* to the sums; without, they are overwritten */
 };
 /* Taps at a time: as many as keep a panel in the first cache; and, where they are more, few enough for the sums to be exact. */
-enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048, CONV_FRESH = 8 };
+enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048, CONV_FRESH = 8, CONV_DOTS = 1024, CONV_LINES = 64 };
 #define CONV_KERNELS(X)                                                                                            \
     X(conv_pad, (REAL * to, const REAL *image, const struct source *v))                                            \
     X(conv_filters, (REAL * to, const REAL *weight, size row, const size *tap, size depth, const REAL *bias,       \
@@ -215,6 +223,9 @@ enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16
     X(conv_windows, (const struct windows *w))                                                                     \
     X(conv_thin, (const struct windows *w))                                                                        \
     X(conv_in_place, (const struct windows *w))                                                                    \
+    X(conv_broad_filters, (REAL * to, const REAL *weight, size row, const size *tap, size depth, const REAL *bias, \
+                           size filters))                                                                          \
+    X(conv_broad, (const struct broad *w))                                                                         \
     X(conv_dots, (const struct weights *w))                                                                        \
     X(conv_weights, (const struct weights *w))                                                                     \
     X(conv_sums, (REAL * to, size to_row, const REAL *from, size from_row, size filters, const size *tap, size taps))

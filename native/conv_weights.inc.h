@@ -1,0 +1,206 @@
+/* ---- gradients of filters ---- */
+
+/* c (taps x filters, c_row apart) = or += the sum over windows of source[place + offset] * g, g being windows x filters. */
+#define CONV_WEIGHT_TILE(name, ROWS, VECTORS)                                                                        \
+    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict source, const size *restrict offset,      \
+                        const REAL *restrict g, size g_row, const size *restrict place, size count, int add)         \
+    {                                                                                                                \
+        F(vector) tile[ROWS][VECTORS];                                                                               \
+        for (int i = 0; i < ROWS; i++)                                                                               \
+            for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0};                                           \
+        for (size p = 0; p < count; p++, g += g_row) {                                                               \
+            const REAL *from = source + place[p];                                                                    \
+            F(vector) y[VECTORS];                                                                                    \
+            for (int j = 0; j < VECTORS; j++) y[j] = LOAD(g + j * F(gemm_step));                                     \
+            for (int i = 0; i < ROWS; i++) {                                                                         \
+                const REAL x = from[offset[i]];                                                                      \
+                for (int j = 0; j < VECTORS; j++) tile[i][j] += x * y[j];                                            \
+            }                                                                                                        \
+        }                                                                                                            \
+        for (int i = 0; i < ROWS; i++)                                                                               \
+            for (int j = 0; j < VECTORS; j++) {                                                                      \
+                REAL *to = c + i * c_row + j * F(gemm_step);                                                         \
+                if (add) tile[i][j] += LOAD(to);                                                                     \
+                STORE(to, tile[i][j]);                                                                               \
+            }                                                                                                        \
+    }
+CONV_WEIGHT_TILE(conv_weight_tile, GEMM_ROWS, F(gemm_vectors))
+CONV_WEIGHT_TILE(conv_weight_narrow, 2 * GEMM_ROWS, F(gemm_vectors) / 2)
+CONV_WEIGHT_TILE(conv_weight_short, GEMM_ROWS, F(gemm_vectors) / 2)
+#undef CONV_WEIGHT_TILE
+
+/* Gradients of filters in panels of a tile's width, or half of it, a row for each window; missing filters are zero. */
+static void F(conv_gradients)(REAL *to, const struct weights *w, size begin, size end)
+{
+    const size lanes = GEMM_COLUMNS / 2, pixels = w->pixels;
+    for (size f = 0, wide; f < w->filters; f += wide) {
+        wide = w->filters - f <= lanes ? lanes : GEMM_COLUMNS;
+        for (size p = begin, length; p < end; p += length, to += length * wide) {
+            const REAL *from = (const REAL *)w->grad + p / pixels * w->grad_image + f * pixels + p % pixels;
+            length = end - p < pixels - p % pixels ? end - p : pixels - p % pixels;
+            for (size j0 = 0; j0 < wide; j0 += lanes) {
+                const size there = w->filters - f - j0 < lanes ? w->filters - f - j0 : lanes;
+                size k = 0;
+#ifdef TURNS
+                for (; there == lanes && k + lanes <= length; k += lanes) {
+                    F(vector) square[F(lanes)];
+                    for (int j = 0; j < F(lanes); j++) square[j] = LOAD(from + (j0 + j) * pixels + k);
+                    F(turn)(square);
+                    for (int i = 0; i < F(lanes); i++) STORE(to + (k + i) * wide + j0, square[i]);
+                }
+#endif
+                for (; k < length; k++)
+                    for (size j = 0; j < lanes; j++) to[k * wide + j0 + j] = j < there ? from[(j0 + j) * pixels + k] : 0;
+            }
+        }
+    }
+}
+
+/* sums (taps x filters, whole tiles of both) = or += what some images add. */
+static void F(conv_weights)(const struct weights *w)
+{
+    const size lanes = GEMM_COLUMNS / 2, total = w->images * w->pixels;
+    for (size begin = 0; begin < total && !pool_stopped(); begin += CONV_WINDOWS) {
+        const size end = begin + CONV_WINDOWS < total ? begin + CONV_WINDOWS : total, count = end - begin;
+        const size *place = w->place + begin;
+        const REAL *g = w->work;
+        F(conv_gradients)(w->work, w, begin, end);
+        for (size f = 0, wide; f < w->filters; f += wide, g += count * wide) {
+            wide = w->filters - f <= lanes ? lanes : GEMM_COLUMNS;
+            REAL *sums = (REAL *)w->sums + f;
+            for (size t = 0, rows; t < w->taps && !pool_stopped(); t += rows, sums += rows * w->sums_row) {
+                rows = GEMM_ROWS;
+                if (wide == GEMM_COLUMNS) F(conv_weight_tile)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->add || begin);
+                else if (t + GEMM_ROWS >= w->taps) F(conv_weight_short)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->add || begin);
+                else {
+                    rows = 2 * GEMM_ROWS;
+                    F(conv_weight_narrow)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->add || begin);
+                }
+            }
+        }
+    }
+}
+
+/* Where few filters fill no vector, vectors run over windows: c (taps x filters) = or += the sum over the places of lines, `pitch` long
+ * and a whole number of vectors, that begin at `line` in the image; the gradients of a filter lie at their places, zeros between. */
+#define CONV_DOTS(name, FILTERS, TAPS)                                                                               \
+    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict g, size g_row, const REAL *restrict source, \
+                        const size *restrict offset, const size *restrict line, size lines, size pitch, size filters, size taps, int add) \
+    {                                                                                                                \
+        F(vector) sum[TAPS][FILTERS];                                                                                \
+        for (int i = 0; i < TAPS; i++)                                                                               \
+            for (int f = 0; f < FILTERS; f++) sum[i][f] = (F(vector)){0};                                            \
+        for (size k = 0; k < lines; k++, g += pitch) {                                                               \
+            const REAL *from[TAPS];                                                                                  \
+            for (int i = 0; i < TAPS; i++) from[i] = source + line[k] + offset[i];                                   \
+            for (size x = 0; x < pitch; x += F(gemm_step)) {                                                         \
+                F(vector) y[FILTERS];                                                                                \
+                for (int f = 0; f < FILTERS; f++) y[f] = LOAD(g + f * g_row + x);                                    \
+                for (int i = 0; i < TAPS; i++) {                                                                     \
+                    const F(vector) seen = LOAD(from[i] + x);                                                        \
+                    for (int f = 0; f < FILTERS; f++) sum[i][f] += seen * y[f];                                      \
+                }                                                                                                    \
+            }                                                                                                        \
+        }                                                                                                            \
+        for (size i = 0; i < TAPS && i < taps; i++) {                                                                \
+            REAL total[FILTERS];                                                                                     \
+            F(conv_totals)(total, sum[i], FILTERS);                                                                  \
+            for (size f = 0; f < FILTERS && f < filters; f++) c[i * c_row + f] = total[f] + (add ? c[i * c_row + f] : 0); \
+        }                                                                                                            \
+    }
+static inline void F(conv_totals)(REAL *total, const F(vector) *sum, const int filters)
+{
+#ifdef TURNS
+    if (filters == 4 && F(lanes) >= 4) { /* numbers of two filters take turns, then of four */
+        F(places) one, two, low, high;
+        for (int k = 0; k < F(lanes); k++) {
+            one[k] = k / 2 * 2 + k % 2 * F(lanes), two[k] = one[k] + 1;
+            low[k] = k / 4 * 4 + k % 2 + k / 2 % 2 * F(lanes), high[k] = low[k] + 2;
+        }
+        const F(vector) first = __builtin_shuffle(sum[0], sum[1], one) + __builtin_shuffle(sum[0], sum[1], two);
+        const F(vector) second = __builtin_shuffle(sum[2], sum[3], one) + __builtin_shuffle(sum[2], sum[3], two);
+        REAL part[F(lanes) < 4 ? 4 : F(lanes)];
+        STORE(part, __builtin_shuffle(first, second, low) + __builtin_shuffle(first, second, high));
+        for (int f = 0; f < 4; f++) {
+            total[f] = part[f];
+            for (int k = 4; k < F(lanes); k += 4) total[f] += part[k + f];
+        }
+        return;
+    }
+#endif
+    for (int f = 0; f < filters; f++) {
+        REAL part[F(gemm_step)];
+        STORE(part, sum[f]);
+        for (size h = F(gemm_step) / 2; h; h /= 2)
+            for (size k = 0; k < h; k++) part[k] += part[k + h];
+        total[f] = part[0];
+    }
+}
+enum { F(dot_taps) = VECTOR_BYTES == 64 ? 6 : 3 };
+CONV_DOTS(conv_dots4, 4, F(dot_taps))
+CONV_DOTS(conv_dots1, 1, 9)
+#undef CONV_DOTS
+
+/* Some rows of gradients, to their places in a line, after `before` rows of zeros. */
+static void F(conv_line)(REAL *to, size pitch, size before, const REAL *grad, size rows, size row, size length)
+{
+    memset(to, 0, pitch * sizeof(REAL));
+    to += before * row;
+    for (size y = 0; y < rows; y++, to += row, grad += length)
+        if ((rows - 1 - y) * length >= GEMM_COLUMNS / 2) F(conv_move_on)(to, grad, length);
+        else F(conv_move)(to, grad, length);
+}
+
+/* The same for few filters, a few lines at a time: as many as stay in the first cache with some filters' gradients. A line is some
+ * rows of a plane or, where rows do not follow each other, one. */
+static void F(conv_dots)(const struct weights *w)
+{
+    const struct lattice *v = w->lattice;
+    const size lanes = GEMM_COLUMNS / 2, most = w->flat ? CONV_DOTS / v->step[1] : 1, high = most < 1 ? 1 : most < v->count[1] ? most : v->count[1];
+    const size pitch = ((high - 1) * v->step[1] * w->flat + v->count[2] + lanes - 1) / lanes * lanes;
+    const size strips = (v->count[1] + high - 1) / high, total = w->images * v->count[0] * strips, fit = CONV_DOTS / pitch;
+    const size at_once = fit < 1 ? 1 : fit < CONV_LINES ? fit : CONV_LINES;
+    size line[CONV_LINES];
+    for (size f = 0, filters; f < w->filters; f += filters) {
+        filters = w->filters - f < 3 ? 1 : w->filters - f < 4 ? 3 : 4;
+        for (size at = 0, lines; at < total && !pool_stopped(); at += lines) {
+            lines = total - at < at_once ? total - at : at_once;
+            REAL *g = w->work;
+            const size g_row = at_once * pitch;
+            for (size k = 0; k < lines; k++) {
+                const size plane = (at + k) / strips, n = plane / v->count[0], z = plane % v->count[0], y = (at + k) % strips * high;
+                const size first = y + high > v->count[1] ? v->count[1] - high : y, rows = first + high - y; /* the last one lies in the image, too */
+                const size done = (z * v->count[1] + y) * v->count[2];
+                const REAL *grad = (const REAL *)w->grad + n * w->grad_image + f * w->pixels + done;
+                line[k] = n * w->image + z * v->step[0] + first * v->step[1];
+                for (size i = 0; i < filters; i++) F(conv_line)(g + i * g_row + k * pitch, pitch, y - first, grad + i * w->pixels, rows, v->step[1], v->count[2]);
+            }
+            if (filters == 3 && !at) memset(g + 3 * g_row, 0, g_row * sizeof(REAL));
+            for (size t = 0, taps; t < w->taps; t += taps) {
+                taps = filters == 1 ? 9 : F(dot_taps);
+                REAL *sums = (REAL *)w->sums + t * w->sums_row + f;
+                const size left = w->taps - t;
+                if (filters == 1) F(conv_dots1)(sums, w->sums_row, g, g_row, w->source, w->offset + t, line, lines, pitch, 1, left, w->add || at);
+                else F(conv_dots4)(sums, w->sums_row, g, g_row, w->source, w->offset + t, line, lines, pitch, filters, left, w->add || at);
+            }
+        }
+    }
+}
+
+/* Sums of taps and filters, to filters and taps. */
+static void F(conv_sums)(REAL *restrict to, size to_row, const REAL *restrict from, size from_row, size filters, const size *restrict tap, size taps)
+{
+    const size lanes = GEMM_COLUMNS / 2, dense = taps && tap[taps - 1] - tap[0] == taps - 1;
+    size t = 0;
+#ifdef TURNS
+    for (; dense && filters == lanes && t + lanes <= taps; t += lanes) {
+        F(vector) square[F(lanes)];
+        for (int j = 0; j < F(lanes); j++) square[j] = LOAD(from + (t + j) * from_row);
+        F(turn)(square);
+        for (int i = 0; i < F(lanes); i++) STORE(to + i * to_row + tap[t], square[i]);
+    }
+#endif
+    (void)lanes, (void)dense;
+    for (; t < taps; t++)
+        for (size f = 0; f < filters; f++) to[f * to_row + tap[t]] = from[t * from_row + f];
+}
