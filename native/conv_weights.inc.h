@@ -90,14 +90,15 @@ static void F(conv_weights)(const struct weights *w)
         F(vector) sum[TAPS][FILTERS];                                                                                \
         for (int i = 0; i < TAPS; i++)                                                                               \
             for (int f = 0; f < FILTERS; f++) sum[i][f] = (F(vector)){0};                                            \
-        for (size k = 0; k < lines; k++, g += pitch) {                                                               \
-            const REAL *from[TAPS];                                                                                  \
-            for (int i = 0; i < TAPS; i++) from[i] = source + line[k] + offset[i];                                   \
-            for (size x = 0; x < pitch; x += F(gemm_step)) {                                                         \
+        size at[TAPS];                                                                                               \
+        for (int i = 0; i < TAPS; i++) at[i] = offset[i];                                                            \
+        for (size k = 0; k < lines; k++) {                                                                           \
+            const REAL *from = source + line[k];                                                                     \
+            for (size x = 0; x < pitch; x += F(gemm_step), from += F(gemm_step), g += F(gemm_step)) {                \
                 F(vector) y[FILTERS];                                                                                \
-                for (int f = 0; f < FILTERS; f++) y[f] = LOAD(g + f * g_row + x);                                    \
+                for (int f = 0; f < FILTERS; f++) y[f] = LOAD(g + f * g_row);                                        \
                 for (int i = 0; i < TAPS; i++) {                                                                     \
-                    const F(vector) seen = LOAD(from[i] + x);                                                        \
+                    const F(vector) seen = LOAD(from + at[i]);                                                       \
                     for (int f = 0; f < FILTERS; f++) sum[i][f] += seen * y[f];                                      \
                 }                                                                                                    \
             }                                                                                                        \
@@ -165,7 +166,7 @@ static void F(conv_dots)(const struct weights *w)
         filters = w->filters - f < 3 ? 1 : w->filters - f < 4 ? 3 : 4;
         for (size at = 0, lines; at < total && !pool_stopped(); at += lines) {
             lines = total - at < at_once ? total - at : at_once;
-            REAL *g = w->work;
+            REAL *g = (REAL *)(((uintptr_t)w->work + 63) / 64 * 64);
             const size g_row = at_once * pitch;
             for (size k = 0; k < lines; k++) {
                 const size plane = (at + k) / strips, n = plane / v->count[0], z = plane % v->count[0], y = (at + k) % strips * high;
