@@ -5,6 +5,7 @@ struct broad_job {
     struct conv v;
     char *filters;
     size *place, panels, panel_numbers;
+    int bare; /* whether images have no padding, so that they are read where they are */
 };
 
 static void filters_task(void *context, size begin, size end, int chunk)
@@ -28,16 +29,16 @@ static void windows_task(void *context, size begin, size end, int chunk)
 {
     const struct broad_job *job = context;
     const struct conv *v = &job->v;
-    char *padded = v->work + chunk * v->work_bytes, *work = padded + conv_batch_bytes(v);
+    char *padded = v->work + chunk * v->work_bytes, *work = padded + (job->bare ? 0 : conv_batch_bytes(v));
     size ready = -1;
-    memset(padded, 0, conv_batch_bytes(v));
+    if (!job->bare) memset(padded, 0, conv_batch_bytes(v));
     for (size item = begin; item < end && !pool_stopped(); item++) {
         const size share = item % v->shares, batch = item / v->shares, group = batch % v->groups, first = batch / v->groups * v->together;
         const size images = v->images - first < v->together ? v->images - first : v->together;
-        if (ready != batch) conv_pad_batch(v, padded, group, first, images), ready = batch;
+        if (ready != batch && !job->bare) conv_pad_batch(v, padded, group, first, images), ready = batch;
         const size from = job->panels * share / v->shares * tile_columns(v), to = job->panels * (share + 1) / v->shares * tile_columns(v);
         const struct broad w = {
-            .source = padded, .filters = job->filters + group * job->panels * job->panel_numbers * v->width, .offset = v->lattice->offset, .place = job->place,
+            .source = job->bare ? v->from + first * v->from_image * v->width : padded, .filters = job->filters + group * job->panels * job->panel_numbers * v->width, .offset = v->lattice->offset, .place = job->place,
             .depth = v->lattice->depth, .windows = images * v->results, .results = v->results, .first = from, .last = to < v->filters ? to : v->filters,
             .out = v->out + (first * v->out_image + group * v->filters * v->out_filter) * v->width, .work = work,
             .out_image = v->out_image, .out_filter = v->out_filter,
@@ -63,9 +64,10 @@ int broad_run(const struct conv *given)
     const size high = kernels->gemm_rows, panels = job.panels = tiles_of(v->filters, tile_columns(v));
     conv_pad_images(v, 0);
     conv_lattice(v);
+    job.bare = v->groups == 1 && v->source.plane == v->pixels;
     job.panel_numbers = (v->lattice->depth + 1) * tile_columns(v);
     const int chunks = conv_share_out(v, v->results, panels);
-    v->work_bytes = (conv_batch_bytes(v) + BROAD_TILES * high * tile_columns(v) * v->width + 63) / 64 * 64;
+    v->work_bytes = ((job.bare ? 0 : conv_batch_bytes(v)) + BROAD_TILES * high * tile_columns(v) * v->width + 63) / 64 * 64;
     PyArrayObject *left = scratch(v->groups * panels * job.panel_numbers, v->width), *work = left ? scratch(chunks * v->work_bytes, 1) : NULL;
     PyArrayObject *places = work ? scratch(v->together * v->results + SPARE, sizeof(size)) : NULL;
     int result = -1;

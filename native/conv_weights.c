@@ -111,7 +111,7 @@ static int run_weights(struct weights_job *job, char *out)
     if (job->by_channels && chunks > 1 && v->groups < threads) v->shares = job->taps / high < threads ? job->taps / high : threads;
     const size items = job->by_channels ? v->groups * v->shares : v->batches * v->groups;
     if (chunks > items) chunks = (int)items;
-    const size long_line = v->axis[2].count + lanes, line = 4 * (long_line > CONV_DOTS ? long_line : CONV_DOTS), windows = CONV_WINDOWS * (v->filters + 2 * lanes);
+    const size long_line = v->axis[2].count + lanes, line = 4 * ((long_line > CONV_DOTS ? long_line : CONV_DOTS) + lanes), windows = CONV_WINDOWS * (v->filters + 2 * lanes);
     v->work_bytes = (conv_batch_bytes(v) + (line > windows ? line : windows) * v->width + 127) / 64 * 64;
     const size numbers = job->sums_numbers * v->groups * (job->by_channels ? 1 : chunks);
     PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results + SPARE, sizeof(size)) : NULL;

@@ -142,13 +142,13 @@ CONV_DOTS(conv_dots4, 4, F(dot_taps))
 CONV_DOTS(conv_dots1, 1, 9)
 #undef CONV_DOTS
 
-/* Some rows of gradients, to their places in a line, after `before` rows of zeros. */
-static void F(conv_line)(REAL *to, size pitch, size before, const REAL *grad, size rows, size row, size length)
+/* Some rows of gradients, to their places in a line, after `before` rows of zeros; so many numbers follow those of the rows. */
+static void F(conv_line)(REAL *to, size pitch, size before, const REAL *grad, size rows, size row, size length, size behind)
 {
     memset(to, 0, pitch * sizeof(REAL));
     to += before * row;
     for (size y = 0; y < rows; y++, to += row, grad += length)
-        if ((rows - 1 - y) * length >= GEMM_COLUMNS / 2) F(conv_move_on)(to, grad, length);
+        if ((rows - 1 - y) * length >= GEMM_COLUMNS / 2 || (rows + before == 1 && behind >= GEMM_COLUMNS / 2)) F(conv_move_on)(to, grad, length);
         else F(conv_move)(to, grad, length);
 }
 
@@ -167,14 +167,15 @@ static void F(conv_dots)(const struct weights *w)
         for (size at = 0, lines; at < total && !pool_stopped(); at += lines) {
             lines = total - at < at_once ? total - at : at_once;
             REAL *g = (REAL *)(((uintptr_t)w->work + 63) / 64 * 64);
-            const size g_row = at_once * pitch;
+            const size g_row = at_once * pitch + lanes; /* not all in the same set of the first cache */
             for (size k = 0; k < lines; k++) {
                 const size plane = (at + k) / strips, n = plane / v->count[0], z = plane % v->count[0], y = (at + k) % strips * high;
                 const size first = y + high > v->count[1] ? v->count[1] - high : y, rows = first + high - y; /* the last one lies in the image, too */
                 const size done = (z * v->count[1] + y) * v->count[2];
                 const REAL *grad = (const REAL *)w->grad + n * w->grad_image + f * w->pixels + done;
                 line[k] = n * w->image + z * v->step[0] + first * v->step[1];
-                for (size i = 0; i < filters; i++) F(conv_line)(g + i * g_row + k * pitch, pitch, y - first, grad + i * w->pixels, rows, v->step[1], v->count[2]);
+                for (size i = 0; i < filters; i++) F(conv_line)(g + i * g_row + k * pitch, pitch, y - first, grad + i * w->pixels, rows, v->step[1], v->count[2],
+                                                                      (filters - i) * w->pixels - done - rows * v->count[2]);
             }
             if (filters == 3 && !at) memset(g + 3 * g_row, 0, g_row * sizeof(REAL));
             for (size t = 0, taps; t < w->taps; t += taps) {
