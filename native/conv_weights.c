@@ -14,7 +14,8 @@ struct weights_job {
 static int is_one_line(const struct conv *v)
 {
     const size lanes = tile_columns(v) / 2;
-    return v->source.split == 1 && v->lattice->step[1] == v->source.padded[2] && v->source.padded[2] < tiles_of(v->lattice->count[2], lanes) * lanes;
+    return v->source.split == 1 && v->lattice->step[1] == v->source.padded[2] && v->source.padded[2] < CONV_PLACES &&
+           v->source.padded[2] < tiles_of(v->lattice->count[2], lanes) * lanes;
 }
 
 static void weights_task(void *context, size begin, size end, int chunk)
@@ -36,7 +37,7 @@ static void weights_task(void *context, size begin, size end, int chunk)
             char *sums = job->sums + (group + (job->by_channels ? 0 : chunk * v->groups)) * job->sums_numbers * width;
             const struct weights w = {
                 .source = padded, .grad = job->grad + (first * v->groups + group) * v->filters * v->results * width,
-                .offset = v->index + from, .place = job->place, .images = images, .pixels = v->results, .filters = v->filters, .taps = to - from,
+                .offset = v->index + from, .place = job->place, .images = images, .pixels = v->results, .filters = v->filters, .taps = (few && to > v->lattice->depth ? v->lattice->depth : to) - from,
                 .grad_image = v->groups * v->filters * v->results, .sums_row = job->columns, .sums = sums + from * job->columns * width, .work = work,
                 .lattice = v->lattice, .flat = is_one_line(v), .image = v->source.channels * v->source.plane,
                 .add = job->by_channels ? b > 0 : item >= begin + v->groups,
@@ -84,7 +85,7 @@ static int are_few(const struct conv *v)
     const size left = v->filters % tile_columns(v), whole = v->filters - left;
     const double tiles = (double)whole + (!left ? 0 : left <= lanes ? 1.5 * lanes : 2 * lanes);
     const double row = is_one_line(v) ? (double)l->step[1] : (double)tiles_of(l->count[2], (size)lanes) * lanes;
-    const double taps = (double)l->depth, filled = tiles_of(l->depth, 6) * 6.0;
+    const double taps = (double)l->depth, filled = tiles_of(l->depth, 3) * 3.0;
     const double dots = (filters < 3 ? 1.5 * filters : tiles_of(v->filters, 4) * 4.0) * row / (double)l->count[2] * filled / taps * 1.05;
     return filters < MANY && dots < tiles;
 }
@@ -111,7 +112,7 @@ static int run_weights(struct weights_job *job, char *out)
     if (job->by_channels && chunks > 1 && v->groups < threads) v->shares = job->taps / high < threads ? job->taps / high : threads;
     const size items = job->by_channels ? v->groups * v->shares : v->batches * v->groups;
     if (chunks > items) chunks = (int)items;
-    const size long_line = v->axis[2].count + lanes, line = 4 * ((long_line > CONV_DOTS ? long_line : CONV_DOTS) + lanes), windows = CONV_WINDOWS * (v->filters + 2 * lanes);
+    const size line = 8 * (CONV_PLACES + lanes), windows = CONV_WINDOWS * (v->filters + 2 * lanes);
     v->work_bytes = (conv_batch_bytes(v) + (line > windows ? line : windows) * v->width + 127) / 64 * 64;
     const size numbers = job->sums_numbers * v->groups * (job->by_channels ? 1 : chunks);
     PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results + SPARE, sizeof(size)) : NULL;

@@ -81,10 +81,18 @@ static void F(conv_weights)(const struct weights *w)
     }
 }
 
+/* From one filter's gradients to the next: more than a page, so that they are not all in the same set of the first cache. */
+enum { F(dot_row) = CONV_PLACES + VECTOR_BYTES / sizeof(REAL) };
+
 /* Where few filters fill no vector, vectors run over windows: c (taps x filters) = or += the sum over the places of lines, `pitch` long
  * and a whole number of vectors, that begin at `line` in the image; the gradients of a filter lie at their places, zeros between. */
+#if defined(__GNUC__) && VECTOR_BYTES > 16 /* a number that is read once for all products, not for each of them */
+#define KEEP(x) __asm__("" : "+v"(x))
+#else
+#define KEEP(x) (void)(x)
+#endif
 #define CONV_DOTS(name, FILTERS, TAPS)                                                                               \
-    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict g, size g_row, const REAL *restrict source, \
+    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict g, const REAL *restrict source,           \
                         const size *restrict offset, const size *restrict line, size lines, size pitch, size filters, size taps, int add) \
     {                                                                                                                \
         F(vector) sum[TAPS][FILTERS];                                                                                \
@@ -95,11 +103,21 @@ static void F(conv_weights)(const struct weights *w)
         for (size k = 0; k < lines; k++) {                                                                           \
             const REAL *from = source + line[k];                                                                     \
             for (size x = 0; x < pitch; x += F(gemm_step), from += F(gemm_step), g += F(gemm_step)) {                \
-                F(vector) y[FILTERS];                                                                                \
-                for (int f = 0; f < FILTERS; f++) y[f] = LOAD(g + f * g_row);                                        \
-                for (int i = 0; i < TAPS; i++) {                                                                     \
-                    const F(vector) seen = LOAD(from + at[i]);                                                       \
-                    for (int f = 0; f < FILTERS; f++) sum[i][f] += seen * y[f];                                      \
+                F(vector) few[FILTERS < TAPS ? FILTERS : TAPS];                                                      \
+                if (FILTERS < TAPS) {                                                                                \
+                    for (int f = 0; f < FILTERS; f++) few[f] = LOAD(g + f * F(dot_row));                             \
+                    for (int i = 0; i < TAPS; i++) {                                                                 \
+                        F(vector) seen = LOAD(from + at[i]);                                                         \
+                        KEEP(seen);                                                                                  \
+                        for (int f = 0; f < FILTERS; f++) sum[i][f] += seen * few[f];                                \
+                    }                                                                                                \
+                } else {                                                                                             \
+                    for (int i = 0; i < TAPS; i++) few[i] = LOAD(from + at[i]);                                      \
+                    for (int f = 0; f < FILTERS; f++) {                                                              \
+                        F(vector) y = LOAD(g + f * F(dot_row));                                                      \
+                        KEEP(y);                                                                                     \
+                        for (int i = 0; i < TAPS; i++) sum[i][f] += few[i] * y;                                      \
+                    }                                                                                                \
                 }                                                                                                    \
             }                                                                                                        \
         }                                                                                                            \
@@ -112,6 +130,11 @@ static void F(conv_weights)(const struct weights *w)
 static inline void F(conv_totals)(REAL *total, const F(vector) *sum, const int filters)
 {
 #ifdef TURNS
+    if (filters == 8) {
+        F(conv_totals)(total, sum, 4);
+        F(conv_totals)(total + 4, sum + 4, 4);
+        return;
+    }
     if (filters == 4 && F(lanes) >= 4) { /* numbers of two filters take turns, then of four */
         F(places) one, two, low, high;
         for (int k = 0; k < F(lanes); k++) {
@@ -137,10 +160,12 @@ static inline void F(conv_totals)(REAL *total, const F(vector) *sum, const int f
         total[f] = part[0];
     }
 }
-enum { F(dot_taps) = VECTOR_BYTES == 64 ? 6 : 3 };
+enum { F(dot_filters) = VECTOR_BYTES == 64 ? 8 : 4, F(dot_taps) = VECTOR_BYTES == 64 ? 6 : 3 };
+CONV_DOTS(conv_dots8, F(dot_filters), 3) /* fewer in vain at the end of the taps */
 CONV_DOTS(conv_dots4, 4, F(dot_taps))
 CONV_DOTS(conv_dots1, 1, 9)
 #undef CONV_DOTS
+#undef KEEP
 
 /* Some rows of gradients, to their places in a line, after `before` rows of zeros; so many numbers follow those of the rows. */
 static void F(conv_line)(REAL *to, size pitch, size before, const REAL *grad, size rows, size row, size length, size behind)
@@ -157,33 +182,36 @@ static void F(conv_line)(REAL *to, size pitch, size before, const REAL *grad, si
 static void F(conv_dots)(const struct weights *w)
 {
     const struct lattice *v = w->lattice;
-    const size lanes = GEMM_COLUMNS / 2, most = w->flat ? CONV_DOTS / v->step[1] : 1, high = most < 1 ? 1 : most < v->count[1] ? most : v->count[1];
-    const size pitch = ((high - 1) * v->step[1] * w->flat + v->count[2] + lanes - 1) / lanes * lanes;
-    const size strips = (v->count[1] + high - 1) / high, total = w->images * v->count[0] * strips, fit = CONV_DOTS / pitch;
-    const size at_once = fit < 1 ? 1 : fit < CONV_LINES ? fit : CONV_LINES;
+    const size lanes = GEMM_COLUMNS / 2, most = w->flat ? CONV_PLACES / v->step[1] : 1, high = most < v->count[1] ? most : v->count[1];
+    const size wide = v->count[2] < CONV_PLACES ? v->count[2] : CONV_PLACES, cuts = (v->count[2] + wide - 1) / wide, row = w->flat ? v->step[1] : 1;
+    const size pitch = ((high - 1) * row + wide + lanes - 1) / lanes * lanes, strips = (v->count[1] + high - 1) / high * cuts;
+    const size total = w->images * v->count[0] * strips, at_once = CONV_PLACES / pitch < CONV_LINES ? CONV_PLACES / pitch : CONV_LINES;
+    REAL *g = (REAL *)(((uintptr_t)w->work + 63) / 64 * 64);
     size line[CONV_LINES];
     for (size f = 0, filters; f < w->filters; f += filters) {
-        filters = w->filters - f < 3 ? 1 : w->filters - f < 4 ? 3 : 4;
+        const size there = w->filters - f;
+        filters = there < 3 ? 1 : there < F(dot_filters) ? there : F(dot_filters);
+        memset(g, 0, F(dot_filters) * F(dot_row) * sizeof(REAL));
         for (size at = 0, lines; at < total && !pool_stopped(); at += lines) {
             lines = total - at < at_once ? total - at : at_once;
-            REAL *g = (REAL *)(((uintptr_t)w->work + 63) / 64 * 64);
-            const size g_row = at_once * pitch + lanes; /* not all in the same set of the first cache */
             for (size k = 0; k < lines; k++) {
-                const size plane = (at + k) / strips, n = plane / v->count[0], z = plane % v->count[0], y = (at + k) % strips * high;
-                const size first = y + high > v->count[1] ? v->count[1] - high : y, rows = first + high - y; /* the last one lies in the image, too */
-                const size done = (z * v->count[1] + y) * v->count[2];
+                const size plane = (at + k) / strips, n = plane / v->count[0], z = plane % v->count[0], part = (at + k) % strips;
+                const size y = part / cuts * high, x = part % cuts * wide; /* the last ones begin earlier, so that they lie in the image, too */
+                const size y0 = y + high > v->count[1] ? v->count[1] - high : y, x0 = x + wide > v->count[2] ? v->count[2] - wide : x;
+                const size rows = y0 + high - y, length = x0 + wide - x, done = (z * v->count[1] + y) * v->count[2] + x;
                 const REAL *grad = (const REAL *)w->grad + n * w->grad_image + f * w->pixels + done;
-                line[k] = n * w->image + z * v->step[0] + first * v->step[1];
-                for (size i = 0; i < filters; i++) F(conv_line)(g + i * g_row + k * pitch, pitch, y - first, grad + i * w->pixels, rows, v->step[1], v->count[2],
-                                                                      (filters - i) * w->pixels - done - rows * v->count[2]);
+                line[k] = n * w->image + z * v->step[0] + y0 * v->step[1] + x0;
+                for (size i = 0; i < filters; i++)
+                    F(conv_line)(g + i * F(dot_row) + k * pitch, pitch, w->flat ? y - y0 : x - x0, grad + i * w->pixels, rows, row, length,
+                                 (filters - i) * w->pixels - done - rows * length);
             }
-            if (filters == 3 && !at) memset(g + 3 * g_row, 0, g_row * sizeof(REAL));
             for (size t = 0, taps; t < w->taps; t += taps) {
-                taps = filters == 1 ? 9 : F(dot_taps);
                 REAL *sums = (REAL *)w->sums + t * w->sums_row + f;
                 const size left = w->taps - t;
-                if (filters == 1) F(conv_dots1)(sums, w->sums_row, g, g_row, w->source, w->offset + t, line, lines, pitch, 1, left, w->add || at);
-                else F(conv_dots4)(sums, w->sums_row, g, g_row, w->source, w->offset + t, line, lines, pitch, filters, left, w->add || at);
+                taps = filters == 1 ? 9 : filters <= 4 && F(dot_filters) > 4 ? F(dot_taps) : 3;
+                if (filters == 1) F(conv_dots1)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, 1, left, w->add || at);
+                else if (taps == 3) F(conv_dots8)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, filters, left, w->add || at);
+                else F(conv_dots4)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, filters, left, w->add || at);
             }
         }
     }

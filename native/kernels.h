@@ -215,7 +215,7 @@ struct weights {
     int add; /* to the sums; without, they are overwritten */
 };
 /* Taps at a time: as many as keep a panel in the first cache; and, where they are more, few enough for the sums to be exact. */
-enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048, CONV_FRESH = 8, CONV_DOTS = 1024, CONV_LINES = 64 };
+enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048, CONV_FRESH = 8, CONV_PLACES = 1024, CONV_LINES = 64 };
 #define CONV_KERNELS(X)                                                                                            \
     X(conv_pad, (REAL * to, const REAL *image, const struct source *v))                                            \
     X(conv_filters, (REAL * to, const REAL *weight, size row, const size *tap, size depth, const REAL *bias,       \

@@ -125,7 +125,7 @@ static int pays(const struct job *j, size images, size filters, int backward)
         if (p->axis[k].sums > 3 && (out->size[k] < LEAST_SIDE || in->size[k] < LEAST_SIDE)) return 0;
     const double tiles = (double)j->tiles, high = (double)kernels->gemm_rows, pairs = (double)in->channels * out->channels;
     const double products = ((double)tiles_of(j->tiles, (size)high) * high) * p->streams * images * filters * 1.15;
-    const double one = in->channels < j->lanes ? 12 : 6; /* few channels fill no vector, so tiles do, which lie less close together */
+    const double one = in->channels < j->lanes ? 12 : 6; /* those of few channels are mostly empty vectors */
     const double transforms = tiles * one * (p->streams * j->depth * j->lanes + p->sums * out->channels) + 12 * p->streams * pairs;
     const struct axis *a = j->v->axis;
     const double places = backward ? (double)j->v->pixels / (a[0].stride * a[1].stride * a[2].stride) : (double)j->v->results;
