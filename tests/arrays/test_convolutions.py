@@ -112,6 +112,11 @@ LARGE = {  # what several threads share out: images, filters, channels, groups
     "volumes": ((2, 16, 6, 18, 20), (24, 16, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
     "pieces": ((6, 40, 29, 31), (72, 40, 4, 4), (2, 2), (1, 1), (1, 1), 1),
     "pieces of volumes": ((2, 32, 6, 17, 18), (40, 32, 3, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1), 1),
+    "steps, few channels": ((5, 3, 41, 43), (72, 3, 7, 7), (2, 2), (3, 3), (1, 1), 1),
+    "steps, no padding": ((9, 4, 22, 24), (40, 4, 8, 8), (4, 4), (0, 0), (1, 1), 1),
+    "steps, groups": ((3, 8, 21, 23), (80, 4, 5, 5), (3, 2), (0, 0), (1, 1), 2),
+    "few filters, long rows": ((2, 2, 3, 2100), (14, 2, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "few filters, many rows": ((3, 5, 90, 21), (11, 5, 3, 3), (1, 1), (0, 2), (1, 1), 1),
     "only zeros around": ((3, 4, 1, 1), (5, 4, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "long steps": ((3, 4, 5, 7), (5, 4, 3, 3), (900, 800), (1, 1), (1, 1), 1),
 }
@@ -145,10 +150,12 @@ def at_the_end(a):
     found[...] = a
     return found
 
-for images, channels, size, filters, groups, stride in (
+for images, channels, size, filters, groups, stride, *padding in (
         (2, 3, 3, 5, 1, 1), (1, 1, 2, 1, 1, 1), (3, 8, 3, 1, 1, 1), (16, 33, 4, 40, 1, 1), (4, 64, 9, 33, 1, 1),
-        (2, 256, 3, 256, 1, 1), (2, 128, 6, 260, 1, 2), (4, 64, 25, 65, 1, 2), (4, 4, 3, 4, 4, 1), (2, 5, 7, 6, 1, 3)):
-    how = (stride, stride), (1, 1), (1, 1), groups
+        (2, 256, 3, 256, 1, 1), (2, 128, 6, 260, 1, 2), (4, 64, 25, 65, 1, 2), (4, 4, 3, 4, 4, 1), (2, 5, 7, 6, 1, 3),
+        (3, 9, 21, 33, 1, 2, 0), (3, 9, 21, 7, 1, 1, 0), (3, 9, 18, 12, 1, 2, 0), (2, 3, 40, 12, 1, 1)):
+    padding = (padding or [1]) * 2
+    how = (stride, stride), tuple(padding), (1, 1), groups
     x, w = (at_the_end(np.ones(shape, np.float32)) for shape in ((images, channels, size, size),
         (filters, channels // groups, 3, 3)))
     g = at_the_end(K.conv(x, w, None, *how))
@@ -201,6 +208,20 @@ def test_images_that_are_not_finite(into: str, value: float, kernel: int, step: 
             far = np.isfinite(want) & (np.abs(want) > 1e20)
             np.testing.assert_allclose(got[~far], want[~far], rtol=1e-5, atol=1e-3, err_msg=name)
             np.testing.assert_allclose(got[far], want[far], rtol=1e-5, atol=1e32, err_msg=name)
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+@pytest.mark.parametrize("filters", [2, 7, 16])
+@pytest.mark.parametrize("width", [14, 20])
+def test_few_filters_that_some_taps_do_not_see(width: int, filters: int, value: float) -> None:
+    """Zeros that fill up rows of gradients meet numbers that no window sees there, which adds nothing to a filter."""
+    rng = np.random.default_rng(8)
+    x, how = rng.standard_normal((3, 4, 9, width), np.float32), ((1, 1), (0, 0), (1, 1), 1)
+    g = rng.standard_normal((3, filters, 7, width - 2), np.float32)
+    x[1, 2, 0, 0] = x[2, 1, 3, -1] = value
+    want, got = K.plain("conv_weight")(x, g, (filters, 4, 3, 3), *how), K.conv_weight(x, g, (filters, 4, 3, 3), *how)
+    assert 0 < np.isfinite(want).sum() < want.size
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
 def test_images_with_numbers_that_stand_out() -> None:
