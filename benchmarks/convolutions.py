@@ -52,7 +52,48 @@ LAYERS: dict[str, tuple[Any, ...]] = {
     "transposed 4x4/2 64-1, 14": (32, 64, (14, 14), 1, (4, 4), 2, 1, 1, True),
     "transposed 2x2/2 64-32, 32": (4, 64, (32, 32), 32, (2, 2), 2, 0, 1, True),
 }
+#: Every layer of five networks, each once: kernel, stride, filters before and after, size of the image. "d" is
+#: depthwise, "t" transposed. Four images, two of the U-shaped network and one film.
+NETWORKS = {
+    "residual, 18 layers": "7/2 3-64 224, 3 64-64 56, 3/2 64-128 56, 1/2 64-128 56, 3 128-128 28, 3/2 128-256 28, "
+        "1/2 128-256 28, 3 256-256 14, 3/2 256-512 14, 1/2 256-512 14, 3 512-512 7",
+    "residual, 50 layers": "1 64-64 56, 1 64-256 56, 1 256-64 56, 1 256-128 56, 3/2 128-128 56, 1 128-512 28, "
+        "1/2 256-512 56, 1 512-128 28, 1 512-256 28, 3/2 256-256 28, 1 256-1024 14, 1/2 512-1024 28, 1 1024-256 14, "
+        "1 1024-512 14, 3/2 512-512 14, 1 512-2048 7, 1/2 1024-2048 14, 1 2048-512 7",
+    "mobile": "3/2 3-32 224, d3 32-32 112, 1 32-64 112, d3/2 64-64 112, 1 64-128 56, d3 128-128 56, 1 128-128 56, "
+        "d3/2 128-128 56, 1 128-256 28, d3 256-256 28, 1 256-256 28, d3/2 256-256 28, 1 256-512 14, d3 512-512 14, "
+        "1 512-512 14, d3/2 512-512 14, 1 512-1024 7, d3 1024-1024 7, 1 1024-1024 7",
+    "U-shaped": "3 3-32 128, 3 32-32 128, 3 32-64 64, 3 64-64 64, 3 64-128 32, 3 128-128 32, 3 128-256 16, "
+        "3 256-256 16, t2/2 256-128 16, 3 256-128 32, t2/2 128-64 32, 3 128-64 64, t2/2 64-32 64, 3 64-32 128, "
+        "1 32-2 128",
+    "video": "3x7x7/1x2x2 3-64 8x56x56, 3 64-64 8x28x28, 3/2 64-128 8x28x28, 1/2 64-128 8x28x28, 3 128-128 4x14x14, "
+        "3/2 128-256 4x14x14, 1/2 128-256 4x14x14, 3 256-256 2x7x7, 3/2 256-512 2x7x7, 1/2 256-512 2x7x7, "
+        "3 512-512 1x4x4",
+}
 SECONDS = 0.15
+
+
+def layers(network: str) -> dict[str, tuple[Any, ...]]:
+    """The layers of a network, as in LAYERS."""
+    found: dict[str, tuple[Any, ...]] = {}
+    axes = 3 if network == "video" else 2
+    images = {"video": 1, "U-shaped": 2}.get(network, 4)
+    for text in NETWORKS[network].split(", "):
+        what, filters, size = text.split()
+        kernel, _, stride = what.lstrip("dt").partition("/")
+        before, after = (int(n) for n in filters.split("-"))
+
+        def each(text: str) -> tuple[int, ...]:
+            return tuple(int(n) for n in text.split("x")) if "x" in text else (int(text or 1),) * axes
+
+        padding = tuple(n // 2 if what[0] != "t" else 0 for n in each(kernel))
+        found[f"{network}: {text}"] = (images, before, each(size), after, each(kernel), each(stride), padding,
+            before if what[0] == "d" else 1, *([True] if what[0] == "t" else []))
+    return found
+
+
+for _network in NETWORKS:
+    LAYERS |= layers(_network)
 
 
 def child(library: str, threads: int) -> None:
@@ -96,7 +137,7 @@ def child(library: str, threads: int) -> None:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="parts of the names of layers; default: all")
+    parser.add_argument("names", nargs="*", help="parts of the names of layers, or of networks; default: single layers")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -119,7 +160,7 @@ def main() -> None:
         return json.loads(process.stdout.readline())
 
     for name in LAYERS:
-        if args.names and not any(part in name for part in args.names):
+        if not any(part in name for part in args.names) if args.names else ":" in name:
             continue
         rounds = [{library: ask(library, name) for library in processes} for _ in range(args.rounds)]
         ours, theirs = ([min(times) for times in zip(*(r[library] for r in rounds), strict=True)]
