@@ -93,11 +93,20 @@ static PyArray_Descr *common_type(const Operation *self, const struct call *c)
     return d;
 }
 
+/* wengert.arrays.kernels.cast */
+static PyObject *cast_to(PyObject *array, PyArray_Descr *d)
+{
+    PyObject *pair[] = {array, (PyObject *)d}, *found = cast_numbers(NULL, pair, 2);
+    if (found != Py_NotImplemented) return found;
+    Py_DECREF(found);
+    return PyObject_Vectorcall(at.cast, pair, 2, NULL);
+}
+
 /* The floating type to which different types are brought, as they then are; NULL where it is not as simple as that. */
 static PyArray_Descr *brought_together(const Operation *self, struct call *c)
 {
     int wide[2] = {0, 0}, some[2] = {0, 0}; /* floating-point arrays without dimensions, with some */
-    int integers = 0;
+    int integers = 0, halves = 0;
     for (int i = 0; i < self->floats; i++) {
         const int p = self->float_at[i];
         if (!c->owned[p]) continue;
@@ -107,14 +116,22 @@ static PyArray_Descr *brought_together(const Operation *self, struct call *c)
         if (own == at.f32 || own == at.f64) {
             some[PyArray_NDIM(a) > 0] = 1;
             wide[PyArray_NDIM(a) > 0] |= own == at.f64;
-        } else if (own->type_num <= NPY_ULONGLONG && PyArray_ISNBO(own->byteorder)) integers = 1;
+        } else if (own->type_num == NPY_HALF || is_brain(own->type_num)) halves = 1;
+        else if (own->type_num <= NPY_ULONGLONG && PyArray_ISNBO(own->byteorder)) integers = 1;
         else return NULL;
     }
-    if (!some[1] && (integers || !some[0])) return NULL;
+    if (!some[1] && (integers || halves || !some[0])) return NULL;
     PyArray_Descr *d = wide[some[1]] ? at.f64 : at.f32;
     for (int i = 0; i < self->floats; i++) {
         const int p = self->float_at[i];
         if (!c->owned[p] || PyArray_DESCR((PyArrayObject *)c->raw[p]) == d) continue;
+        if (halves && PyArray_DESCR((PyArrayObject *)c->raw[p]) != at.f32 && PyArray_DESCR((PyArrayObject *)c->raw[p]) != at.f64 &&
+            PyArray_IS_C_CONTIGUOUS((PyArrayObject *)c->raw[p])) {
+            PyObject *found = cast_to(c->raw[p], d);
+            if (!found) return NULL;
+            Py_SETREF(c->raw[p], found);
+            continue;
+        }
         Py_INCREF(d);
         PyObject *array = PyArray_NewLikeArray((PyArrayObject *)c->raw[p], NPY_KEEPORDER, d, 0);
         if (!array) return NULL;
@@ -193,15 +210,6 @@ static PyObject *forward_of(const Operation *self, PyObject *const *raw)
 {
     const Py_ssize_t named = self->keywords == Py_None ? 0 : PyTuple_GET_SIZE(self->keywords);
     return quietly(self->forward, raw, self->params - named, named ? self->keywords : NULL);
-}
-
-/* wengert.arrays.kernels.cast */
-static PyObject *cast_to(PyObject *array, PyArray_Descr *d)
-{
-    PyObject *pair[] = {array, (PyObject *)d}, *found = cast_numbers(NULL, pair, 2);
-    if (found != Py_NotImplemented) return found;
-    Py_DECREF(found);
-    return PyObject_Vectorcall(at.cast, pair, 2, NULL);
 }
 
 /* What the kernel or the forward gives for tensors of the type `d`, of 16 bits, as wengert.tensor.arguments.half has it; NULL where it

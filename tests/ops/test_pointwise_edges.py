@@ -600,3 +600,20 @@ def test_clamp_of_many_numbers_is_that_of_few(dtype):
             found, expected = torch.clamp(x, low, high), torch.clamp(few, low, high).repeat(200).reshape(40, 50)
             expected = expected if x is many else expected.T
             np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("wide", [torch.float32, torch.float64])
+def test_sixteen_bits_among_wider_numbers(half, wide):
+    narrow = torch.tensor([[1.5, -2.0, 0.1], [4.0, 0.0, -7.25]], dtype=half, requires_grad=True)
+    other = torch.tensor([[0.3], [-1.1]], dtype=wide, requires_grad=True)
+    for n in (narrow, narrow.T.contiguous().T):
+        for f in (lambda a, b: a + b, lambda a, b: b - a, lambda a, b: a * b, torch.minimum):
+            found, expected = f(n, other), f(n.to(wide), other)
+            assert found.dtype == wide and torch.equal(found, expected)
+            g, h = torch.autograd.grad(found.sum(), (narrow, other))
+            assert g.dtype == half and h.dtype == wide
+    one, number = torch.tensor(0.5, dtype=half), torch.tensor(0.25, dtype=wide)
+    assert (narrow * number).dtype == half and (one * number).dtype == wide
+    assert (other * one).dtype == wide and (narrow + torch.ones(2, 3, dtype=torch.int64)).dtype == half
+    assert (torch.ones(3, dtype=torch.float16) + torch.ones(3, dtype=torch.bfloat16)).dtype == torch.float32

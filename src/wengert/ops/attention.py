@@ -86,11 +86,13 @@ def _in_steps(F: Any, query: Any, key: Any, value: Any, mask: Any, causal: Any, 
 def _half_attention(query: Any, key: Any, value: Any, causal: Any, scale: Any, d: Any) -> Any:
     """As in PyTorch's kernel: weights are rounded, multiplied with the values, and then divided by their sum."""
     with np.errstate(all="ignore"):
-        s = np.matmul(query, key.swapaxes(-1, -2)) * np.float32(scale)
+        s = K.stacked(query, key.swapaxes(-1, -2))
+        s *= np.float32(scale)
         if causal:
-            s = np.where(np.tri(*s.shape[-2:]) > 0, s, -np.inf)
-        e = np.exp(s - s.max(-1, keepdims=True))
-        return (np.matmul(e.astype(d).astype(np.float32), value) / np.add.reduce(e, -1, keepdims=True)).astype(d)
+            s = np.where(np.tri(*s.shape[-2:], dtype=np.bool_), s, np.float32(-np.inf))
+        s -= s.max(-1, keepdims=True)
+        e = K.exp(s)
+        return K.cast(K.stacked(K.cast(K.cast(e, d), F32), value) / np.add.reduce(e, -1, keepdims=True), d)
 
 
 def _repeat_heads(F: Any, x: Any, heads: int) -> Any:
