@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..autograd import grad
 from ..autograd.graph import get_gradient_edge
 from ..functions.creation import zeros_like
+from ..tensor.backward import grad
 
 if TYPE_CHECKING:
     from ..tensor import Tensor

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd import grad
+from ..tensor.backward import grad
 from .arrays import array_of
 from .derivatives import Pushed
 from .estimators import NUMBERS, square

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd import grad
 from ..autograd.graph import get_gradient_edge
 from ..functions.creation import from_numpy, ones_like
 from ..graph import no_grad
@@ -19,6 +18,7 @@ from ..nn import functional as F
 from ..nn.modules.conv import Conv1d, Conv2d, Conv3d
 from ..nn.modules.linear import Linear
 from ..nn.modules.module import Module
+from ..tensor.backward import grad
 from .arrays import array_of
 from .linear import SymmetricOperator
 from .operators import check_kind

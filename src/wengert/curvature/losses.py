@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd import grad
 from ..functions.creation import from_numpy, zeros_like
 from ..nn import functional as F
 from ..nn.modules import loss as modules
 from ..nn.modules.module import Module
 from ..tensor import Tensor
+from ..tensor.backward import grad
 from .arrays import array_of
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class CrossEntropy(Terms):
 
     def count(self) -> float:
         weights = self._weights()
-        return float(self.flat.shape[0]) if weights is None else weights.sum().item()
+        return float(self.rows.shape[0]) if weights is None else weights.sum().item()
 
     def summed(self, rows: Tensor) -> Tensor:
         return F.cross_entropy(rows, self.y, self.loss.weight, ignore_index=self.loss.ignore_index, reduction="sum",
@@ -173,7 +173,7 @@ class Elementwise(Terms):
         self.weight = None if weight is None else self._as_rows(weight.expand(self.shape))
 
     def count(self) -> float:
-        return float(self.flat.numel())
+        return float(self.rows.numel())
 
     def second(self, fisher: bool) -> Tensor | float:
         raise NotImplementedError

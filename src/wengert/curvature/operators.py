@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd import grad
 from ..autograd.graph import get_gradient_edge
-from ..functions.creation import full_like
+from ..tensor import Tensor
+from ..tensor.backward import grad
 from .derivatives import Pushed
 from .linear import SymmetricOperator
 from .problem import Problem
@@ -20,7 +20,6 @@ from .problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ..tensor import Tensor
     from .losses import Terms
 
 KINDS = ("exact", "sampled", "empirical")
@@ -77,7 +76,7 @@ class Hessian(_Streamed):
     def _of_batch(self, terms: Terms, columns: Iterable[list[Tensor]], many: int) -> Iterator[Iterable[Any]]:
         params = self._vectors.params
         value = terms.release()
-        seed = None if terms.share == 1 else full_like(value.detach(), terms.share)
+        seed = None if terms.share == 1 else Tensor._wg_wrap(np.full_like(value._wg_data, terms.share))
         slopes = grad(value, params, seed, create_graph=True, allow_unused=True) if value.requires_grad else []
         del value
         used = [i for i, s in enumerate(slopes) if s is not None and s.requires_grad]

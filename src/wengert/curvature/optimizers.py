@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd import grad
 from ..autograd.graph import get_gradient_edge
 from ..graph import enable_grad, no_grad
 from ..optim.optimizer import Optimizer, evaluated
+from ..tensor.backward import grad
 from .derivatives import Pushed
 from .losses import Loss
 from .problem import Vectors, called, chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -79,10 +80,14 @@ class Problem:
 
 def _draws(layer: Module) -> bool:
     """Whether a layer may draw random numbers while training."""
-    kind = type(layer)
-    if not kind.__module__.startswith(__name__.partition(".")[0] + ".nn."):
-        return True
-    return any(name in kind.__name__ for name in RANDOM) or bool(getattr(layer, "dropout", 0))
+    return _random(type(layer)) or bool(layer.__dict__.get("dropout", 0))
+
+
+@functools.cache
+def _random(kind: type) -> bool:
+    """Whether layers of a class may draw random numbers whatever their options: of a class of the user's own, too."""
+    ours = kind.__module__.startswith(__name__.partition(".")[0] + ".nn.")
+    return not ours or any(name in kind.__name__ for name in RANDOM)
 
 
 def called(model: Any, x: Any) -> Any:
@@ -169,14 +174,15 @@ class Vectors:
         self.params = params
         ends = np.cumsum([p.numel() for p in params]).tolist()
         self.places = list(zip([0, *ends[:-1]], ends))
-        self.size = ends[-1]
+        self.size, self.shapes = ends[-1], [tuple(p.shape) for p in params]
         self.dtype = np.result_type(*(array_of(p.detach().reshape(-1)[:1]).dtype for p in params))
         self.alike = all(p.device.type == "cpu" and p.dtype is params[0].dtype in KNOWN for p in params)
 
     def split(self, vector: np.ndarray) -> list[Tensor]:
         """A vector as tensors like the parameters."""
-        parts = [from_numpy(vector[a:b].reshape(p.shape)) for (a, b), p in zip(self.places, self.params)]
-        return parts if self.alike else [part.to(p) for part, p in zip(parts, self.params)]
+        if self.alike:
+            return [Tensor._wg_wrap(vector[a:b].reshape(shape)) for (a, b), shape in zip(self.places, self.shapes)]
+        return [from_numpy(vector[a:b].reshape(p.shape)).to(p) for (a, b), p in zip(self.places, self.params)]
 
     def add(self, vector: np.ndarray, tensors: Iterable[Tensor | None], factor: float = 1.0) -> None:
         """Add tensors, of which None is zero, to a vector."""
@@ -192,6 +198,8 @@ class Vectors:
             vector[a:b] = 0 if t is None else self._numbers(t)
 
     def _numbers(self, t: Tensor) -> np.ndarray:
+        if type(t._wg_data) is np.ndarray and self.alike:
+            return t._wg_data.reshape(-1)
         if t.requires_grad:
             t = t.detach()
         return array_of(t).reshape(-1)

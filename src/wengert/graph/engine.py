@@ -300,9 +300,9 @@ def _run(roots: Any, namespace: Any, retain: bool, needed: Any, captures: Any, w
 _STOP: Any = object()
 
 
-def _needs(node: Node, needed: Any, captures: Any) -> list[bool]:
+def _needs(node: Node, needed: Any, captures: Any) -> tuple[bool, ...]:
     """Which gradients of ``node`` are wanted."""
-    return [e is not None and (e[0] in needed or e[0] in captures) for e in node.edges]
+    return tuple([e is not None and (e[0] in needed or e[0] in captures) for e in node.edges])
 
 
 def _arrived(node: Node, g: Any, namespace: Any, needed: Any, captures: Any) -> Any:
@@ -443,28 +443,27 @@ def leaf_gradient_counts(roots: list[tuple[Edge, Any]], needed: set[Node] | None
     return uses
 
 
-def leads_only_to(root: Node, targets: Any) -> bool:
-    """Whether every way down from ``root`` ends at one of ``targets``, and each of them is met."""
-    if root in targets:
-        return False
-    seen, met = {root}, set()
-    stack = [root]
-    while stack:
+def needed_for(roots: list[Edge], targets: Any) -> set[Node] | None:
+    """The nodes below ``roots`` that lead to ``targets``; None for all, where every way down ends at one of these, each
+    of them is met, and none has hooks, which are called in an order of their own.
+    """
+    stack, met = [node for node, _ in roots], set()
+    seen = set(stack)
+    plain = not any(node in seen or node.hooks is not None for node in targets)
+    while stack and plain:
         end = True
         for edge in stack.pop().edges:
             if edge is None:
                 continue
             end, to = False, edge[0]
             if to in targets:
-                if to.edges and len(targets) > 1:  # it may lead on to another
-                    return False
+                plain = plain and (not to.edges or len(targets) == 1)  # else it may lead on to another
                 met.add(to)
             elif to not in seen:
                 seen.add(to)
                 stack.append(to)
-        if end:
-            return False
-    return len(met) == len(targets)
+        plain = plain and not end
+    return None if plain and len(met) == len(targets) else nodes_leading_to(roots, set(targets))
 
 
 def nodes_leading_to(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:

@@ -41,14 +41,14 @@ def layer(mode: str, input: Tensor, sizes: tuple[int, ...], state: State, weight
     gates = F.linear(input, w_ih, b_ih)
     w_hh, b_hh, *state = _of_one_type(gates, w_hh, b_hh, *state)
     if mode == "GRU":
-        output, h = gru_layer(gates, w_hh, b_hh, *state, sizes, reverse)
+        output, h, _ = gru_layer(gates, w_hh, b_hh, *state, sizes, reverse)
         return output, (h,)
     if mode != "LSTM":
         output, h = elman_layer(gates, w_hh, *state, mode == "RNN_RELU", sizes, reverse)
         return output, (h,)
     if len(weights) == (5 if biased else 3):
         return _projected(gates, sizes, tuple(state), w_hh, weights[-1], reverse)
-    output, h, c = lstm_layer(gates, w_hh, *state, sizes, reverse)
+    output, h, c, *_ = lstm_layer(gates, w_hh, *state, sizes, reverse)
     return output, (h, c)
 
 

@@ -413,8 +413,14 @@ def _normalised(name: str, input: Any, dim: Any, dtype: Any, alone: int) -> Any:
     return getattr(K, name)(x, dim) if x.ndim else np.where(np.isfinite(x), x.dtype.type(alone), x.dtype.type(np.nan))
 
 
+def _softmax_twice(F, g, grad_output, result, dim):
+    through = grad_output - F.sum(grad_output * result, dim, True)
+    return g * through - grad_output * F.sum(g * result, dim, True)
+
+
 @composite(raw=lambda g, result, dim: K.softmax_grad(g, result, dim), node="SoftmaxBackwardDataBackward0",
-    whole=("g", "result"), grad="replayed", **_hidden)
+    whole=("g", "result"), **_hidden, grad=dict(
+        grad_output=lambda F, g, result, dim: F.softmax_grad(g, result, dim), result=_softmax_twice))
 def softmax_grad(F, g, result, dim):
     gr = g * result
     return gr - result * F.sum(gr, dim, True)
@@ -432,7 +438,9 @@ def softmax(input: Array, dim, dtype=None):
 
 
 @composite(raw=lambda g, result, dim: K.log_softmax_grad(g, result, dim), node="LogSoftmaxBackwardDataBackward0",
-    whole=("g", "result"), grad="replayed", **_hidden)
+    whole=("g", "result"), **_hidden, grad=dict(
+        grad_output=lambda F, g, result, dim: g - F.sum(g * F.exp(result), dim, True),
+        result=lambda F, g, grad_output, result, dim: -g * F.exp(result) * F.sum(grad_output, dim, True)))
 def log_softmax_grad(F, g, result, dim):
     return g - F.exp(result) * F.sum(g, dim, True)
 

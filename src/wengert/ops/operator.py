@@ -62,7 +62,8 @@ for, is one node of that name to hooks and profilers.
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
 alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. With ``grad`` it is recorded as one operator,
 which runs that kernel, has edges to ``whole`` and leaves one node (``g`` is called ``grad_output`` there): ``grad`` is
-the rules of that operator, or ``"replayed"``, and the expression is recorded and walked when its gradient is wanted.
+the rules of that operator, or ``"replayed"``, and the expression is recorded and walked when its gradient is wanted
+(``("replayed", kernel)``: unless ``kernel(g, needs, ...)`` may compute it, on arrays).
 ``by_example=True`` if it looks at the numbers of its arguments (in a mapped function it is then called for each
 example).
 """

@@ -1,8 +1,8 @@
 """Recurrent layers: one operator for all the steps of a layer in one direction, so that they leave one node.
 
 The arguments are those of ``arrays.recurrent``: packed rows, their number at each step, the direction. The input's part
-of the gates is an ordinary product outside. The first gradient is computed on raw arrays; when it is to be
-differentiated itself, the steps are walked again in the recorded operators.
+of the gates is an ordinary product outside. The first gradient and its own gradient are computed on raw arrays; where
+further derivatives are wanted, the steps are walked again in the recorded operators.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import recurrent as raw
+from ..arrays import recurrent_twice as twice
 from .operator import Array, family
 
 operator, composite = family()
+_NONE = (None, None, None)
 
 
 def _walked(F: Any, g: Any, gates: Any, w_hh: Any, b_hh: Any, states: Any, sizes: Any, reverse: bool, forward: Any,
@@ -50,8 +52,14 @@ def _thirds(x: Any, count: int) -> list[Any]:
     return [x[:, k * hidden : (k + 1) * hidden] for k in range(count)]
 
 
-@composite(raw=lambda g, gates, *given: raw.lstm_grad(g, *given))
-def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, act, sizes, reverse, needs):
+def _lstm_twice(along, needs, g, g_h, g_c, gates, w_hh, h0, c0, output, cells, act, sizes, reverse, _):
+    return *twice.lstm_twice(along, (g, g_h, g_c), w_hh, h0, c0, output, cells, act, sizes, reverse, needs[4]), *_NONE
+
+
+@composite(raw=lambda g, g_h, g_c, gates, *given: raw.lstm_grad((g, g_h, g_c), *given),
+    whole=("g", "g_h", "g_c", "gates", "w_hh", "h0", "c0", "output", "cells", "act"), grad=("replayed", _lstm_twice),
+    outputs=("grad_gates", "grad_weight", "grad_h0", "grad_c0"))
+def lstm_layer_grad(F, g, g_h, g_c, gates, w_hh, h0, c0, output, cells, act, sizes, reverse, needs):
     """The gradients of ``lstm_layer``: of gates, weight and states."""
 
     def forward(x, own, state):
@@ -68,21 +76,27 @@ def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, act, sizes, revers
         d = F.cat(parts, 1)
         return d, d, [None, dc * f]
 
-    in_gates, w, _, h, c = _walked(F, g, gates, w_hh, None, (h0, c0), sizes, reverse, forward, backward)
+    in_gates, w, _, h, c = _walked(F, (g, g_h, g_c), gates, w_hh, None, (h0, c0), sizes, reverse, forward, backward)
     return in_gates, w, h, c
 
 
 @operator(
-    grad=lambda F, g, needs, gates, w_hh, h0, c0, output, cells, act, sizes, reverse: F.lstm_layer_grad(g, gates, w_hh,
+    grad=lambda F, g, needs, gates, w_hh, h0, c0, output, cells, act, sizes, reverse: F.lstm_layer_grad(*g, gates, w_hh,
         h0, c0, output, cells, act, sizes, reverse, needs),
-    wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c"), aux=("cells", "act"))
+    wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c", "cells", "act"), nondifferentiable=("cells", "act"))
 def lstm_layer(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes, reverse):
-    """An LSTM over packed rows: outputs, last ``h``, last ``c``. Hochreiter and Schmidhuber, 1997."""
+    """An LSTM over packed rows: outputs, last ``h``, last ``c``, all cells and gates. Hochreiter and Schmidhuber, 1997."""
     return raw.lstm(gates, w_hh, h0, c0, sizes, reverse)
 
 
-@composite(raw=lambda g, gates, *given: raw.gru_grad(g, *given))
-def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, act, sizes, reverse, needs):
+def _gru_twice(along, needs, g, g_h, gates, w_hh, b_hh, h0, output, act, sizes, reverse, _):
+    return *twice.gru_twice(along, (g, g_h), w_hh, b_hh, h0, output, act, sizes, reverse, needs[3]), None, None
+
+
+@composite(raw=lambda g, g_h, gates, *given: raw.gru_grad((g, g_h), *given),
+    whole=("g", "g_h", "gates", "w_hh", "b_hh", "h0", "output", "act"), optional=("b_hh",),
+    grad=("replayed", _gru_twice), outputs=("grad_gates", "grad_weight", "grad_bias", "grad_h0"))
+def gru_layer_grad(F, g, g_h, gates, w_hh, b_hh, h0, output, act, sizes, reverse, needs):
     """The gradients of ``gru_layer``: of gates, weight, bias and state."""
 
     def forward(x, own, state):
@@ -97,21 +111,27 @@ def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, act, sizes, reverse, nee
         d_r, d_z = d_new * h_n * r * (1 - r), now[0] * (h - new) * z * (1 - z)
         return F.cat([d_r, d_z, d_new], 1), F.cat([d_r, d_z, d_new * r], 1), [now[0] * z]
 
-    in_gates, w, b, h = _walked(F, g, gates, w_hh, b_hh, (h0,), sizes, reverse, forward, backward)
+    in_gates, w, b, h = _walked(F, (g, g_h), gates, w_hh, b_hh, (h0,), sizes, reverse, forward, backward)
     return in_gates, w, None if b_hh is None else b, h
 
 
 @operator(
-    grad=lambda F, g, needs, gates, w_hh, b_hh, h0, output, act, sizes, reverse: F.gru_layer_grad(g, gates, w_hh, b_hh,
-        h0, output, act, sizes, reverse, needs),
-    wrt=("gates", "w_hh", "b_hh", "h0"), outputs=("output", "h"), aux=("act",))
+    grad=lambda F, g, needs, gates, w_hh, b_hh, h0, output, act, sizes, reverse: F.gru_layer_grad(*g, gates, w_hh,
+        b_hh, h0, output, act, sizes, reverse, needs),
+    wrt=("gates", "w_hh", "b_hh", "h0"), outputs=("output", "h", "act"), nondifferentiable=("act",))
 def gru_layer(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes, reverse):
-    """Gated recurrent units over packed rows: outputs, last state. Cho et al., 2014."""
+    """Gated recurrent units over packed rows: outputs, last state, all gates. Cho et al., 2014."""
     return raw.gru(gates, w_hh, b_hh, h0, sizes, reverse)
 
 
-@composite(raw=lambda g, gates, *given: raw.elman_grad(g, *given))
-def elman_layer_grad(F, g, gates, w_hh, h0, output, relu, sizes, reverse, needs):
+def _elman_twice(along, needs, g, g_h, gates, w_hh, h0, output, relu, sizes, reverse, _):
+    return *twice.elman_twice(along, (g, g_h), w_hh, h0, output, relu, sizes, reverse, needs[3]), None
+
+
+@composite(raw=lambda g, g_h, gates, *given: raw.elman_grad((g, g_h), *given),
+    whole=("g", "g_h", "gates", "w_hh", "h0", "output"), grad=("replayed", _elman_twice),
+    outputs=("grad_gates", "grad_weight", "grad_h0"))
+def elman_layer_grad(F, g, g_h, gates, w_hh, h0, output, relu, sizes, reverse, needs):
     """The gradients of ``elman_layer``: of gates, weight and state."""
 
     def forward(x, own, state):
@@ -122,13 +142,13 @@ def elman_layer_grad(F, g, gates, w_hh, h0, output, relu, sizes, reverse, needs)
         d = F.relu_grad(now[0], h) if relu else now[0] * (1 - h * h)
         return d, d, [None]
 
-    in_gates, w, _, h = _walked(F, g, gates, w_hh, None, (h0,), sizes, reverse, forward, backward)
+    in_gates, w, _, h = _walked(F, (g, g_h), gates, w_hh, None, (h0,), sizes, reverse, forward, backward)
     return in_gates, w, h
 
 
 @operator(
-    grad=lambda F, g, needs, gates, w_hh, h0, output, relu, sizes, reverse: F.elman_layer_grad(g, gates, w_hh, h0,
-        output, relu, sizes, reverse, needs),
+    grad=lambda F, g, needs, gates, w_hh, h0, output, relu, sizes, reverse: F.elman_layer_grad(*g, gates, w_hh,
+        h0, output, relu, sizes, reverse, needs),
     wrt=("gates", "w_hh", "h0"), outputs=("output", "h"))
 def elman_layer(gates: Array, w_hh: Array, h0: Array, relu, sizes, reverse):
     """A simple recurrence over packed rows: outputs, last state. Elman, 1990."""

@@ -12,7 +12,7 @@ from ..arrays.errors import warn_once
 from ..arrays.lazy import plain
 from ..arrays.storageless import META_DEVICE, StoragelessArray
 from ..graph import node as node_module
-from ..graph.engine import leads_only_to, nodes_leading_to, reachable_nodes, run
+from ..graph.engine import needed_for, nodes_leading_to, reachable_nodes, run
 from ..graph.modes import RECORD, SILENT, enable_grad, modes, set_modes, transforms
 from ..ops.errors import unfit_seed
 from . import classes
@@ -114,7 +114,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         place = _input_edge(t)
         places.append(place)
         captures.setdefault(place[0], {})[place[1]] = None
-    needed = nodes_leading_to([e for e, _ in edges], set(captures))
+    needed = needed_for([e for e, _ in edges], captures)
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures, in_tensors)
     return _answer(wanted, places, captures, create_graph, allow_unused, materialize_grads, grad_outputs)
 
@@ -269,7 +269,7 @@ def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
     if not places:
         return None
     edge = t._wg_edge
-    needed = None if leads_only_to(edge[0], captures) else nodes_leading_to((edge,), set(captures))
+    needed = needed_for([edge], captures)
     try:  # before the switch: an interrupt may come right after it
         if m.grad:
             set_modes(SILENT if m is RECORD else m.with_(grad=False))

@@ -215,7 +215,7 @@ class OpNode(Node):
         return self._gradients(ARRAY_OPS, g, self.wanted)
 
     def partial(self, g: Any, needs: Any) -> Any:
-        return self._gradients(ARRAY_OPS, g, needs)
+        return self.raw(g) if needs == self.wanted else self._gradients(ARRAY_OPS, g, needs)
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
         if gradients_seen is not None:

@@ -42,13 +42,20 @@ def operator_of(op: Composite) -> Operator:
     made = f"tuple(zero if y is None else y for y in kernel({values}))" if several else f"kernel({values})"
     lines = [f"def forward({values}): return {made}"]
     rules: Any = op.grad
-    if rules == "replayed":
+    replayed, kernel = (True, rules[1]) if type(rules) is tuple else (rules == "replayed", None)
+    if replayed:
         incoming = ", ".join(p if p != INCOMING else f"{INCOMING}, {INCOMING}_shape" for p in params)
         row = f"missing(F, g, {INCOMING}, {INCOMING}_shape), {', '.join(params[1:])}"
         lines.append(f"def rule(F, g, needs, {incoming}): return replay(F, g, needs, ({row},))")
     scope: dict[str, Any] = {"kernel": op.raw, "zero": np.zeros(()), "missing": _missing}
     places = tuple(params.index(p) for p in whole)
-    scope["replay"] = lambda F, g, needs, values: replay(op.define, places, F, g, needs, values)
+
+    def again(F: Any, g: Any, needs: Any, values: Any) -> Any:
+        if kernel is not None and F.raw:
+            return kernel(g, needs, *values)
+        return replay(op.define, places, F, g, needs, values)
+
+    scope["replay"] = again
     exec(compile("\n".join(lines), f"<wengert gradient {op.name}>", "exec"), scope)
     forward = scope["forward"]
     forward.__module__ = op.define.__module__  # maps go by the family
@@ -58,7 +65,7 @@ def operator_of(op: Composite) -> Operator:
         "name": op.name, "places": (), "wirtinger": True, "outputs": op.outputs or ("grad_input",),
         "undefined": several, "node": op.node, "layout": op.layout, "pointwise": op.pointwise,
     }
-    if rules == "replayed":
+    if replayed:
         others = tuple(p for p in whole if p != INCOMING)
         options |= {"wrt": whole, "keeps": {INCOMING: others} if others else {}}
         rules = scope["rule"]
