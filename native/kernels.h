@@ -289,7 +289,21 @@ struct recurrent {
     void *gates, *act, *cells, *output, *own, *h, *c, *work;
     int relu;
 };
+enum { TWICE_ARRAYS = 12 };
+struct recurrent_twice { /* of a gradient's gradient: `along` is what came in for the weight, packed, or NULL */
+    size hidden, steps;
+    const size *first, *count;
+    const void *packed, *along;
+    void *arrays[TWICE_ARRAYS];
+    int relu;
+};
 #define RECURRENT_KERNELS(X)                                              \
+    X(lstm_dash, (const struct recurrent_twice *v, size begin, size end)) \
+    X(lstm_grad_dash, (const struct recurrent_twice *v, size begin, size end)) \
+    X(gru_dash, (const struct recurrent_twice *v, size begin, size end))  \
+    X(gru_grad_dash, (const struct recurrent_twice *v, size begin, size end)) \
+    X(elman_dash, (const struct recurrent_twice *v, size begin, size end)) \
+    X(elman_grad_dash, (const struct recurrent_twice *v, size begin, size end)) \
     X(lstm, (const struct recurrent *v, size begin, size end))            \
     X(lstm_grad, (const struct recurrent *v, size begin, size end))       \
     X(gru, (const struct recurrent *v, size begin, size end))             \

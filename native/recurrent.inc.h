@@ -136,4 +136,5 @@ static void F(elman_grad_rows)(const struct recurrent *v, size begin, size end)
         F(gemm_packed)(grad_h, n, d, n, v->packed, rows, n, n);
     }
 }
+#include "recurrent_twice.inc.h"
 #undef STEPS

@@ -1590,6 +1590,62 @@ def test_recurrent_layers_are_those_of_numpy(layer, hidden, sizes, reverse, dtyp
 
 
 @native
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("hidden", "sizes"), [(5, (4, 4, 3, 1)), (33, (17, 17, 17)), (16, (9, 2))])
+@pytest.mark.parametrize("layer", ["lstm", "gru", "gru without bias", "elman", "elman relu"])
+def test_gradients_of_recurrent_gradients_are_those_of_numpy(layer, hidden, sizes, reverse, dtype, monkeypatch):
+    from wengert.arrays import recurrent, recurrent_twice
+
+    rng = np.random.default_rng(20)
+    gates, rows, batch = {"lstm": 4, "gru": 3, "elman": 1}[layer.split()[0]], sum(sizes), sizes[0]
+
+    def normal(*shape):
+        return rng.standard_normal(shape).astype(dtype) / 2
+
+    x, w, b = normal(rows, gates * hidden), normal(gates * hidden, hidden) / hidden**0.5, normal(gates * hidden)
+    h0, c0 = normal(batch, hidden), normal(batch, hidden)
+    g = [normal(rows, hidden)[:, ::-1], normal(batch, hidden), normal(batch, hidden)]
+    v, v_w, v_b, v_h, v_c = normal(*x.shape), normal(*w.shape), normal(*b.shape), normal(*h0.shape), normal(*h0.shape)
+
+    def each(full):
+        if layer == "lstm":
+            out, _, _, cells, act = recurrent.lstm(x, w, h0, c0, sizes, reverse)
+            along = (v, v_w, v_h, v_c) if full else (None, None, None, v_c)
+            return recurrent_twice.lstm_twice(along, g, w, h0, c0, out, cells, act, sizes, reverse, full)
+        if layer.startswith("gru"):
+            bias = b if layer == "gru" else None
+            out, _, act = recurrent.gru(x, w, bias, h0, sizes, reverse)
+            along = (v, v_w, v_b if layer == "gru" else None, v_h) if full else (v, None, None, None)
+            return recurrent_twice.gru_twice(along, g, w, bias, h0, out, act, sizes, reverse, full)
+        out, _ = recurrent.elman(x, w, h0, layer.endswith("relu"), sizes, reverse)
+        along = (v, v_w, v_h) if full else (None, None, v_h)
+        return recurrent_twice.elman_twice(along, g, w, h0, out, layer.endswith("relu"), sizes, reverse, full)
+
+    got = [*each(True), *each(False)]
+    monkeypatch.setattr(recurrent.K, "recurrent_twice_walk", K.plain("recurrent_twice_walk"))
+    for a, e in zip(got, [*each(True), *each(False)], strict=True):
+        assert (a is None) == (e is None)
+        if e is not None:
+            tolerance = 1e-4 if dtype == np.float32 else 1e-12
+            np.testing.assert_allclose(a, e, rtol=tolerance, atol=tolerance)
+
+
+@native
+def test_recurrent_twice_walk_refuses_what_it_cannot_do():
+    x, w, h = np.ones((2, 3), np.float32), np.ones((3, 3), np.float32), np.ones((2, 3), np.float32)
+    arrays = (x, x.copy(), h.copy())
+    assert K.recurrent_twice_walk(4, w, None, arrays, h, (2,), False, False) is True
+    assert K.recurrent_twice_walk(4, w.astype(np.float16), None, arrays, h, (2,), False, False) is False
+    assert K.recurrent_twice_walk(4, w[:, ::-1], None, arrays, h, (2,), False, False) is False
+    assert K.recurrent_twice_walk(4, w, None, (x[:, ::-1], *arrays[1:]), h, (2,), False, False) is False
+    with pytest.raises(ValueError, match="more rows than the batch"):
+        K.recurrent_twice_walk(4, w, None, arrays, h, (3,), False, False)
+    with pytest.raises(ValueError, match="too few rows"):
+        K.recurrent_twice_walk(4, w, None, (x[:1], *arrays[1:]), h, (2,), False, False)
+
+
+@native
 def test_recurrent_walk_refuses_what_it_cannot_do():
     x, w, h = np.ones((2, 3), np.float32), np.ones((3, 3), np.float32), np.ones((2, 3), np.float32)
     arguments = [4, x, w, None, None, None, h, None, None, None, np.empty_like(x), None, None]

@@ -206,3 +206,74 @@ def test_types_that_numpy_does_not_have_are_single_precision_outside():
             assert A.dtype == (A @ np.ones(8)).dtype == outside
             np.testing.assert_allclose(A.to_dense(), exact, rtol=0.05, atol=0.02)
         assert np.isfinite(A.inverse(0.1) @ np.ones(8)).all()
+
+
+class Scaled(nn.Linear):
+    """Counts its calls, and multiplies with an attribute."""
+
+    factor, calls = 1.0, 0
+
+    def forward(self, x):
+        Scaled.calls += 1
+        return super().forward(x) * self.factor
+
+
+def _write(t):
+    with torch.no_grad():
+        t.mul_(1.5)
+
+
+def _in_memory(t):
+    t.detach().numpy()[...] *= 1.5
+
+
+CHANGES = {
+    "a step": lambda model, loss, x, y: _write(model[0].weight),
+    "in memory": lambda model, loss, x, y: _in_memory(model[2].bias),
+    "data": lambda model, loss, x, y: setattr(model[0].weight, "data", model[0].weight.data * 2),
+    "there and back": lambda model, loss, x, y: model[0].weight.detach().mul_(2).mul_(0.5),
+    "input": lambda model, loss, x, y: _write(x),
+    "target": lambda model, loss, x, y: _in_memory(y),
+    "attribute": lambda model, loss, x, y: setattr(model[0], "factor", 3.0),
+    "layer": lambda model, loss, x, y: model.__setitem__(1, nn.Sigmoid()),
+    "mode": lambda model, loss, x, y: model.eval(),
+    "reduced otherwise": lambda model, loss, x, y: setattr(loss, "note", 1),
+    "hook": lambda model, loss, x, y: model[1].register_forward_hook(lambda *given: given[2] * 2),
+}
+
+
+@pytest.mark.parametrize("make", [curvature.Hessian, curvature.GGN, lambda *given: curvature.Fisher(*given,
+    kind="sampled")], ids=["Hessian", "GGN", "sampled"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_only_batch_is_kept_until_something_changes(change, make):
+    x, y = torch.randn(4, 3), torch.randn(4, 2)
+    model, loss = nn.Sequential(Scaled(3, 3), nn.Tanh(), nn.Linear(3, 2), nn.Dropout(0.5)), nn.MSELoss()
+    A, v = make(model, loss, [(x, y)]), np.linspace(-1, 1, 20)
+    first, before = A @ v, Scaled.calls
+    np.testing.assert_allclose(A @ v, first, rtol=1e-14)
+    assert Scaled.calls == before
+    CHANGES[change](model, loss, x, y)
+    again = A @ v
+    assert Scaled.calls == before + 1
+    fresh = make(model, loss, [(x, y)])
+    fresh._problem.random = A._problem.random  # the same masks of dropout
+    np.testing.assert_allclose(again, fresh @ v, rtol=1e-13)
+    assert (A._kept.state is None) == (change in ("hook", "layer"))
+
+
+def test_nothing_is_kept_whose_changes_are_not_seen():
+    class Odd(nn.Linear):
+        thing = None
+
+    model = Odd(3, 2)
+    loss = nn.MSELoss()
+    things = ((1.5, True), ([1, "a"], True), (object(), False), (lambda: 1, False), ([nn.Linear(1, 1)], False))
+    for thing, kept in things:
+        model.thing = thing
+        A = curvature.Hessian(model, loss, [(x, y)])
+        A @ np.ones(8)
+        assert (A._kept.state is not None) is kept
+    assert curvature.Hessian(nn.Linear(3, 2), lambda o, t: (o - t).sum(), [(x, y)])._kept.state is None
+    A = curvature.Hessian(nn.Linear(3, 2), loss, [(x[:2], y[:2]), (x[2:], y[2:])])
+    A @ np.ones(8)
+    assert A._kept.state is None

@@ -48,7 +48,7 @@ FAMILIES = {
     "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along", "add_at",
         "bags", "extreme", "mode_places", "ranked_places", "top_places"),
     "attention": ("attention", "attention_grad"),
-    "steps": ("optimizer_update", "recurrent_walk"),
+    "steps": ("optimizer_update", "recurrent_twice_walk", "recurrent_walk"),
     "shortcuts": ("sum", "mean", "fold_rows", "square_sum", "masked_scale", "dot", "stacked", "has_nan",
         "class_losses", "cross_entropy", "cross_entropy_grad"),
 }

@@ -47,6 +47,7 @@ set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_th
 globals().update({name: _kernels.fast(kernel, 0.0) if kernel.nin <= 2 else kernel
     for name, kernel in vars(_kernels).items() if isinstance(kernel, np.ufunc)})
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
+recurrent_twice_walk = _kernels.recurrent_twice_walk
 node_fields, unbroken, scopes_in, sites = (_kernels.node_fields, _kernels.unbroken, _kernels.scopes_in,
     _kernels.sites)
 gammas = _kernels.gammas

@@ -1,7 +1,8 @@
 """The Hessian, the generalised Gauss–Newton matrix and the Fisher matrices, as operators.
 
 A product goes through the data once. For each batch the model runs once, whatever the number of vectors; then each
-vector costs one more walk (Hessian) or two (the others), and the graph is dropped before the next batch.
+vector costs one more walk (Hessian) or two (the others), and the graph is dropped before the next batch. That of a
+small problem of one batch is kept (``kept``).
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..autograd.graph import get_gradient_edge
+from ..graph import enable_grad
 from ..tensor import Tensor
 from ..tensor.backward import grad
 from .derivatives import Pushed
+from .kept import Kept, allocated
 from .linear import SymmetricOperator
 from .problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from .losses import Terms
+
+    Product = Callable[[list[Tensor], bool], Iterable[Any]]
 
 KINDS = ("exact", "sampled", "empirical")
 
@@ -30,36 +35,49 @@ class _Streamed(SymmetricOperator):
 
     def __init__(self, model: Any, loss: Any, data: Any, params: Any = None, *, reduction: str | None = None) -> None:
         super().__init__(Problem(model, loss, data, params, reduction))
+        self._kept = Kept()
 
     def _products(self, rows: np.ndarray) -> np.ndarray:
-        found: Any = None
-        count, mean = 0.0, self._problem.loss.mean
+        kept = self._kept.found()
+        if kept is None:
+            return self._through(rows)
+        found = np.empty_like(rows)
+        with enable_grad():
+            self._enter(found, rows, kept, False, True)
+        return found
+
+    def _through(self, rows: np.ndarray) -> np.ndarray:
+        """Products by a pass through the data; the graph of a small only batch is kept."""
+        found, first, count, mean = np.empty_like(rows), True, 0.0, self._problem.loss.mean
+        whole, before = self._problem.whole, allocated()
         self._begin()
         for terms, _ in self._problem.batches():
             if mean:
                 here = terms.count()
                 count += here
-                if self._problem.whole and here:
+                if whole and here:
                     terms.share, count = 1 / here, 1.0
-            columns = map(self._vectors.split, rows)
-            products = self._of_batch(terms, columns, len(rows))
-            if found is None:
-                found = np.empty_like(rows)
-                for vector, product in zip(found, products):
-                    self._vectors.fill(vector, product)
-            else:
-                for vector, product in zip(found, products):
-                    self._vectors.add(vector, product)
-            del terms, products
+            product = self._prepared(terms)
+            self._enter(found, rows, product, not whole, first)
+            first = False
+            if whole and count in (0, 1):
+                self._kept.keep(self._problem, product, allocated() - before)
+            del terms, product
         if mean and count != 1:
             found /= count
         return found
 
+    def _enter(self, found: np.ndarray, rows: np.ndarray, product: Product, ends: bool, first: bool) -> None:
+        """Put the products with a batch into ``found``, or add them; ``ends``: the graph is not needed after them."""
+        put, last = self._vectors.fill if first else self._vectors.add, len(rows) - 1
+        for j, (vector, row) in enumerate(zip(found, rows)):
+            put(vector, product(self._vectors.split(row), ends and j == last))
+
     def _begin(self) -> None:
         """Before a pass through the data."""
 
-    def _of_batch(self, terms: Terms, columns: Iterable[list[Tensor]], many: int) -> Iterator[Iterable[Any]]:
-        """The products of the sum over a batch with some vectors."""
+    def _prepared(self, terms: Terms) -> Product:
+        """The product of the sum over a batch with a vector; the second argument says that it is the last."""
         raise NotImplementedError
 
 
@@ -73,20 +91,20 @@ class Hessian(_Streamed):
     array([20., 10.], dtype=float32)
     """
 
-    def _of_batch(self, terms: Terms, columns: Iterable[list[Tensor]], many: int) -> Iterator[Iterable[Any]]:
+    def _prepared(self, terms: Terms) -> Product:
         params = self._vectors.params
         value = terms.release()
         seed = None if terms.share == 1 else Tensor._wg_wrap(np.full_like(value._wg_data, terms.share))
         slopes = grad(value, params, seed, create_graph=True, allow_unused=True) if value.requires_grad else []
-        del value
         used = [i for i, s in enumerate(slopes) if s is not None and s.requires_grad]
         row = [get_gradient_edge(slopes[i]) for i in used]  # which is all that is needed of them
-        del slopes
-        for j, column in enumerate(columns):
+
+        def product(column: list[Tensor], last: bool) -> Iterable[Any]:
             if not used:
-                yield ()
-                continue
-            yield grad(row, params, [column[i] for i in used], retain_graph=j < many - 1, allow_unused=True)
+                return ()
+            return grad(row, params, [column[i] for i in used], retain_graph=not last, allow_unused=True)
+
+        return product
 
 
 class _GaussNewton(_Streamed):
@@ -99,16 +117,18 @@ class _GaussNewton(_Streamed):
         """The product with ``M``."""
         raise NotImplementedError
 
-    def _of_batch(self, terms: Terms, columns: Iterable[list[Tensor]], many: int) -> Iterator[Iterable[Any]]:
-        middle, push = self._middle(terms), Pushed(terms.rows, self._vectors.params)
-        for j, column in enumerate(columns):
-            last = j == many - 1
+    def _prepared(self, terms: Terms) -> Product:
+        rows, share = terms.rows, terms.share
+        middle, push = self._middle(terms), Pushed(rows, self._vectors.params)
+
+        def product(column: list[Tensor], last: bool) -> Iterable[Any]:
             pushed = push(column, last)
             if pushed is None:
-                yield ()
-                continue
-            inner = middle(pushed) if terms.share == 1 else middle(pushed) * terms.share
-            yield grad(terms.rows, push.params, inner, retain_graph=not last, allow_unused=True)
+                return ()
+            inner = middle(pushed) if share == 1 else middle(pushed) * share
+            return grad(rows, push.params, inner, retain_graph=not last, allow_unused=True)
+
+        return product
 
 
 class GGN(_GaussNewton):

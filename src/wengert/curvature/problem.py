@@ -80,11 +80,12 @@ class Problem:
 
 def _draws(layer: Module) -> bool:
     """Whether a layer may draw random numbers while training."""
-    return _random(type(layer)) or bool(layer.__dict__.get("dropout", 0))
+    kind: Any = type(layer)
+    return _random(kind) or bool(layer.__dict__.get("dropout", 0))
 
 
 @functools.cache
-def _random(kind: type) -> bool:
+def _random(kind: Any) -> bool:
     """Whether layers of a class may draw random numbers whatever their options: of a class of the user's own, too."""
     ours = kind.__module__.startswith(__name__.partition(".")[0] + ".nn.")
     return not ours or any(name in kind.__name__ for name in RANDOM)

@@ -85,7 +85,7 @@ def lstm_layer_grad(F, g, g_h, g_c, gates, w_hh, h0, c0, output, cells, act, siz
         h0, c0, output, cells, act, sizes, reverse, needs),
     wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c", "cells", "act"), nondifferentiable=("cells", "act"))
 def lstm_layer(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes, reverse):
-    """An LSTM over packed rows: outputs, last ``h``, last ``c``, all cells and gates. Hochreiter and Schmidhuber, 1997."""
+    """An LSTM over packed rows: outputs, last ``h`` and ``c``, cells and gates. Hochreiter and Schmidhuber, 1997."""
     return raw.lstm(gates, w_hh, h0, c0, sizes, reverse)
 
 

@@ -47,3 +47,13 @@ def recurrent_walk(layer: int, gates: Array, w_hh: Array, bias: Array | None, h0
     state).
     """
     return False
+
+
+def recurrent_twice_walk(layer: int, w_hh: Array, along: Array | None, arrays: tuple[Array, ...], h: Array,
+        sizes: Sequence[int], reverse: bool, relu: bool) -> bool:
+    """Walk all steps of a gradient's gradient, ``LAYERS[layer]`` forwards or its gradient backwards, on the ``arrays``
+    that the native kernel names, and say whether that was done.
+
+    ``h``: an array with a row for each sequence. False means the same as in ``recurrent_walk``.
+    """
+    return False

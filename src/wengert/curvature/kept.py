@@ -1,0 +1,114 @@
+"""The graph of a small problem's only batch, kept from one product to the next while everything is as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import repeat
+from operator import is_
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import kernels
+from ..cpu import memory_allocated
+from ..graph.modes import RECORD, modes
+from ..nn.modules.module import Module
+from ..tensor import Tensor, dtype
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+SMALL = 1 << 20  # numbers of parameters, buffers and data that are worth comparing
+BYTES = 1 << 26  # of a graph that is kept
+FIXED = (int, float, complex, str, bool, type(None), type, dtype)  # what never changes
+
+
+class State:
+    """All that a problem's derivatives depend on: numbers of tensors, and attributes of the model's and loss's modules.
+
+    ``known`` is False where changes could not be seen: hooks, attributes of other types, functions, large problems.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.containers: list[tuple[Any, bool, tuple[Any, ...]]] = []
+        self.empty: list[Any] = []
+        self.tensors: list[tuple[Tensor, np.ndarray, int, bool, np.ndarray]] = []
+        self.size, modules = 0, [*problem.layers, *_modules(problem.loss.loss)]
+        self.modules = {id(module) for module in modules}
+        self.known = (modes() is RECORD and isinstance(problem.model, Module) and isinstance(problem.loss.loss, Module)
+            and not any(layer.training and _has_buffers(layer) for layer in problem.layers)
+            and self._sees(problem.data) and self._sees(problem.params)
+            and all(self._sees(module.__dict__) for module in modules))
+
+    def _sees(self, value: Any, name: Any = "") -> bool:
+        """Note what a value holds; whether all of that is known."""
+        if isinstance(value, Tensor):
+            array = value._wg_data
+            self.size += array.size
+            if type(array) is not np.ndarray or self.size > SMALL:
+                return False
+            self.tensors.append((value, array, value._wg_vc[0], value.requires_grad, array.copy()))
+        elif isinstance(value, (tuple, list, Mapping, set)):
+            if not value:
+                self.empty.append(value)
+                return True
+            mapping = isinstance(value, Mapping)
+            held = tuple(value.values() if isinstance(value, Mapping) else value)
+            self.containers.append((value, mapping, held))
+            names = value if mapping else repeat("")
+            return not str(name).endswith("_hooks") and all(map(self._sees, held, names))
+        elif isinstance(value, Module):
+            return id(value) in self.modules
+        elif isinstance(value, (FunctionType, BuiltinFunctionType)):  # others may depend on anything
+            return value.__module__.partition(".")[0] == __name__.partition(".")[0]
+        else:
+            return isinstance(value, FIXED)
+        return True
+
+    def holds(self) -> bool:
+        """Whether nothing has changed since."""
+        if modes() is not RECORD or any(self.empty):
+            return False
+        for container, mapping, held in self.containers:
+            if len(container) != len(held) or not all(map(is_, container.values() if mapping else container, held)):
+                return False
+        return all(t._wg_data is array and t._wg_vc[0] == version and t.requires_grad is wanted
+            and (array == then).all() for t, array, version, wanted, then in self.tensors)
+
+
+def _modules(loss: Any) -> list[Module]:
+    return list(loss.modules()) if isinstance(loss, Module) else []
+
+
+def allocated() -> int:
+    """The bytes of all arrays; 0 without the native extension, which counts them."""
+    return memory_allocated() if kernels.available else 0
+
+
+def _has_buffers(layer: Module) -> bool:
+    """Whether a layer may write to buffers while it trains."""
+    return any(b is not None for b in layer._buffers.values())
+
+
+class Kept:
+    """How a batch was prepared for products, and the state at that time. It is not copied with its owner."""
+
+    def __init__(self) -> None:
+        self.state: State | None = None
+        self.product: Any = None
+
+    def found(self) -> Any:
+        """What was kept, if it still holds; else it is forgotten."""
+        if self.state is not None and not self.state.holds():
+            self.state = self.product = None
+        return self.product
+
+    def keep(self, problem: Problem, product: Any, size: int) -> None:
+        """Keep ``product``, which holds so many bytes, if changes of what it depends on can be seen."""
+        state = State(problem) if size <= BYTES else None
+        if state is not None and state.known:
+            self.state, self.product = state, product
+
+    def __reduce__(self) -> Any:
+        return Kept, ()
