@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..tensor.tensor import Tensor
 from . import transport
 from .errors import DistStoreError
+from .group import split
 from .groups import default_group, get_group_rank, group_of, outside
 from .stores import seconds
 from .types import RedOpType, ReduceOp
@@ -105,18 +106,23 @@ def all_reduce(tensor: Tensor, op: Any = SUM, group: Any = None, async_op: bool 
     """Replace the tensor of every rank by the reduction of all; with ``async_op``, give the work to wait for."""
     _tensor(tensor, "tensor")
     _complex("all_reduce", tensor, op)
+    if tensor.is_sparse:
+        from .sparse import all_reduce_sparse
+
+        all_reduce_sparse(tensor, op, group_of(group))
+        return _joint([], async_op)
     return group_of(group).all_reduce(tensor, op, async_op)
 
 
 @_of_members
 def all_reduce_coalesced(tensors: Sequence[Tensor], op: Any = SUM, group: Any = None,
-        async_op: bool = False) -> Work | None:
-    """``all_reduce`` of several tensors of one dtype."""
+        async_op: bool = False) -> Any:
+    """``all_reduce`` of several tensors of one dtype; with ``async_op``, give a future of them."""
     if isinstance(tensors, Tensor):
         tensors = [tensors]
     _tensors(tensors, "tensors")
     _one_dtype(tensors)
-    return _joint([group_of(group).all_reduce(t, op, True) for t in tensors], async_op)
+    return _future(_joint([group_of(group).all_reduce(t, op, True) for t in tensors], async_op))
 
 
 @_of_members
@@ -153,15 +159,15 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
 
 @_of_members
 def all_gather_coalesced(output_tensor_lists: Sequence[Sequence[Tensor]], input_tensor_list: Sequence[Tensor],
-        group: Any = None, async_op: bool = False) -> Work | None:
+        group: Any = None, async_op: bool = False) -> Any:
     """``all_gather`` of several tensors; ``output_tensor_lists[i]`` are the tensors of rank i."""
     if not isinstance(output_tensor_lists, list):
         raise TypeError("Invalid function argument: output_tensor_lists should be a list")
     for each in output_tensor_lists:
         _tensors(each, "output_tensor_lists")
     found = group_of(group)
-    return _joint([found.all_gather_to([outputs[i] for outputs in output_tensor_lists], t, True)
-        for i, t in enumerate(input_tensor_list)], async_op)
+    return _future(_joint([found.all_gather_to([outputs[i] for outputs in output_tensor_lists], t, True)
+        for i, t in enumerate(input_tensor_list)], async_op))
 
 
 @_of_members
@@ -291,21 +297,9 @@ def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Sequenc
     _tensor(input, "input")
     _one_dtype(output, input)
     found = group_of(group)
-    outputs = _split(output.detach(), output_split_sizes, found.size())
-    inputs = _split(input.detach(), input_split_sizes, found.size())
+    outputs = split(output.detach(), output_split_sizes, found.size())
+    inputs = split(input.detach(), input_split_sizes, found.size())
     return found.all_to_all(outputs, inputs, async_op, [output], "all_to_all_single")
-
-
-def _split(tensor: Tensor, sizes: Sequence[int] | None, count: int) -> list[Tensor]:
-    if not sizes:
-        if tensor.shape[0] % count:
-            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
-        sizes = [tensor.shape[0] // count] * count
-    if len(sizes) != count:
-        raise RuntimeError("Number of tensor splits not equal to group size")
-    if sum(sizes) != tensor.shape[0]:
-        raise RuntimeError("Split sizes doesn't match total dim 0 size")
-    return list(tensor.split(list(sizes)))
 
 
 @_of_members
@@ -466,6 +460,10 @@ def _joint(works: Sequence[Any], async_op: bool) -> Work | None:
         return joint
     joint.wait()
     return None
+
+
+def _future(work: Work | None) -> Any:
+    return None if work is None else work.get_future()
 
 
 class _CoalescingManager:

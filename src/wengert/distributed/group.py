@@ -236,6 +236,12 @@ class ProcessGroup:
         """``all_to_all`` of two lists."""
         return self._work(self.all_to_all(output_tensors, input_tensors, True))
 
+    def alltoall_base(self, output: Tensor, input: Tensor, output_split_sizes: Any = None,
+            input_split_sizes: Any = None, opts: Any = None) -> Work:
+        """``all_to_all_single``."""
+        return self._work(self.all_to_all(split(output.detach(), output_split_sizes, self.size()),
+            split(input.detach(), input_split_sizes, self.size()), True, [output], "all_to_all_single"))
+
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> Work:
         """``barrier``."""
         return self._work(self.run(True, "barrier", transport.barrier,
@@ -287,3 +293,16 @@ def _only(tensors: Any) -> Tensor:
 def _all_writing(tensors: Sequence[Tensor]) -> tuple[list[Any], list[Callable[[], None] | None]]:
     pairs = [writing(t) for t in tensors]
     return [array for array, _ in pairs], [settle for _, settle in pairs]
+
+
+def split(tensor: Tensor, sizes: Sequence[int] | None, count: int) -> list[Tensor]:
+    """The parts of a tensor along its first dimension, equal ones unless their sizes are given."""
+    if not sizes:
+        if tensor.shape[0] % count:
+            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+        sizes = [tensor.shape[0] // count] * count
+    if len(sizes) != count:
+        raise RuntimeError("Number of tensor splits not equal to group size")
+    if sum(sizes) != tensor.shape[0]:
+        raise RuntimeError("Split sizes doesn't match total dim 0 size")
+    return list(tensor.split(list(sizes)))

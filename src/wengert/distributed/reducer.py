@@ -18,6 +18,7 @@ from wengert.tensor.autograd_meta import edge_of
 
 from .buckets import Bucket, bucket_assignment
 from .deferred import Follower, deferring
+from .sparse import sum_sparse
 from .types import DebugLevel, get_debug_level
 
 if TYPE_CHECKING:
@@ -381,15 +382,3 @@ def _remove(handles: list[Any]) -> None:
 def _empty_sparse(p: Tensor) -> Tensor:
     indices = wengert.zeros(1, 0, dtype=wengert.int64)
     return wengert.sparse_coo_tensor(indices, wengert.zeros(0, *p.shape[1:], dtype=p.dtype), p.shape)
-
-
-def sum_sparse(tensor: Tensor, group: Any) -> Tensor:
-    """The sum of a sparse tensor over the processes of a group: all have the indices and values of all."""
-    from wengert import distributed as dist
-
-    tensor = tensor.coalesce()
-    parts: list[Any] = [None] * group.size()
-    dist.all_gather_object(parts, (tensor.indices().numpy(), tensor.values().numpy()), group=group)
-    indices = wengert.cat([wengert.from_numpy(i) for i, _ in parts], 1)
-    values = wengert.cat([wengert.from_numpy(v) for _, v in parts])
-    return wengert.sparse_coo_tensor(indices, values, tensor.shape).coalesce()

@@ -109,6 +109,29 @@ def check_small_names():
         raise AssertionError("no error")
 
 
+def check_collectives():
+    rank = dist.get_rank()
+    tensors = [torch.ones(2) * rank, torch.ones(1)]
+    assert [t.tolist() for t in dist.all_reduce_coalesced(tensors, async_op=True).wait()] == [[1.0, 1.0], [2.0]]
+    lists = [[torch.empty(2)] for _ in range(2)]
+    dist.all_gather_coalesced(lists, [torch.ones(2) * rank], async_op=True).wait()
+    assert [row[0].tolist() for row in lists] == [[0.0, 0.0], [1.0, 1.0]]
+    for async_op in (False, True):
+        sparse = torch.sparse_coo_tensor([[rank, 2]], [1.0 + rank, 1.0], (4,))
+        work = dist.all_reduce(sparse, async_op=async_op)
+        assert work.wait() is True if async_op else work is None
+        assert sparse.to_dense().tolist() == [1.0, 2.0, 2.0, 0.0]
+    try:
+        dist.all_reduce(sparse, dist.ReduceOp.MAX)
+    except RuntimeError:
+        pass
+    else:
+        raise AssertionError("no error")
+    out, group = torch.empty(4), dist.distributed_c10d._get_default_group()
+    group.alltoall_base(out, torch.arange(4.0) + 10 * rank, [], [], dist.AllToAllOptions()).wait()
+    assert out.tolist() == ([0.0, 1.0, 10.0, 11.0] if rank == 0 else [2.0, 3.0, 12.0, 13.0])
+
+
 def check_older_fsdp_is_printed():
     wrapped = FullyShardedDataParallel(net(), device_id=torch.device("cpu"))
     shown = repr(wrapped)
