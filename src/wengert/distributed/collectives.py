@@ -195,19 +195,26 @@ def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int
     _tensor(tensor, "tensor")
     found = group_of(group)
     root = root_of(found, 0 if dst is None and group_dst is None else dst, group_dst, "gather")
-    if found.rank() != root:
-        if gather_list:
-            raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-        return found.gather_to([], tensor, root, async_op)
-    if not gather_list:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    _tensors(gather_list, "gather_list")
-    _one_dtype(tensor, gather_list)
-    if len(gather_list) != found.size():
-        raise RuntimeError(f"ProcessGroupMPI::gather: Incorrect output list size {len(gather_list)}. Output list size "
-            f"should be {found.size()}, same as size of the process group.")
-    _one_size(gather_list, tensor, "gather")
-    return found.gather_to(gather_list, tensor, root, async_op)
+    here = _is_root("gather", found, root, gather_list, tensor)
+    return found.gather_to(gather_list if here and gather_list else [], tensor, root, async_op)
+
+
+def _is_root(name: str, group: ProcessGroup, root: int, tensors: Any, tensor: Tensor) -> bool:
+    """Whether this rank is the one that gathers or scatters. It has the tensors of all, others have none."""
+    role, way = ("destination", "output") if name == "gather" else ("source", "input")
+    if group.rank() != root:
+        if tensors:
+            raise ValueError(f"Argument ``{name}_list`` must NOT be specified on non-{role} ranks.")
+        return False
+    if not tensors:
+        raise ValueError(f"Argument ``{name}_list`` must be specified on {role} rank.")
+    _tensors(tensors, f"{name}_list")
+    _one_dtype(tensor, tensors)
+    if len(tensors) != group.size():
+        raise RuntimeError(f"ProcessGroupMPI::{name}: Incorrect {way} list size {len(tensors)}. {way.capitalize()} "
+            f"list size should be {group.size()}, same as size of the process group.")
+    _one_size(tensors, tensor, name)
+    return True
 
 
 def _one_size(tensors: Sequence[Tensor], like: Tensor, name: str) -> None:
@@ -224,19 +231,8 @@ def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: i
     _tensor(tensor, "tensor")
     found = group_of(group)
     root = root_of(found, 0 if src is None and group_src is None else src, group_src, "scatter")
-    if found.rank() != root:
-        if scatter_list:
-            raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
-        return found.scatter_from(tensor, [], root, async_op)
-    if not scatter_list:
-        raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-    _tensors(scatter_list, "scatter_list")
-    _one_dtype(tensor, scatter_list)
-    if len(scatter_list) != found.size():
-        raise RuntimeError(f"ProcessGroupMPI::scatter: Incorrect input list size {len(scatter_list)}. Input list size "
-            f"should be {found.size()}, same as size of the process group.")
-    _one_size(scatter_list, tensor, "scatter")
-    return found.scatter_from(tensor, scatter_list, root, async_op)
+    here = _is_root("scatter", found, root, scatter_list, tensor)
+    return found.scatter_from(tensor, scatter_list if here and scatter_list else [], root, async_op)
 
 
 @_of_members

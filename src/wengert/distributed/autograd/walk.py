@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arrays.flags import IGNORED, quieten, restore
+from ...functions.composites.subgraph_node import nodes_inside
 from ...futures import Future
 from ...graph.engine import run, run_subgraph
 from ...tensor.autograd_meta import edge_of, meta_of, requires_grad
@@ -111,22 +112,11 @@ class Pass:
 
     def _walk(self, starts: list[Node], newest: float) -> None:
         """Run the nodes from ``starts`` on that are newer than ``newest``."""
-        parts: set[Node] = set()
+        parts, leaving = nodes_inside(starts,
+            lambda to: not (to.is_leaf or type(to) is RecvRpcBackward or to.seq >= newest))
         ends: dict[Node, dict[int, Any]] = {}
-        todo = list(starts)
-        while todo:
-            node = todo.pop()
-            if node in parts:
-                continue
-            parts.add(node)
-            for edge in node.edges:
-                if edge is None:
-                    continue
-                to, nr = edge
-                if to.is_leaf or type(to) is RecvRpcBackward or to.seq >= newest:
-                    ends.setdefault(to, {})[nr] = None
-                else:
-                    todo.append(to)
+        for to, nr in leaving:
+            ends.setdefault(to, {})[nr] = None
         roots = [((node, nr), g) for node in starts for nr, g in self.pending.pop(node).items()]
         flags = quieten(IGNORED)
         try:

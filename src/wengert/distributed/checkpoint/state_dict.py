@@ -9,7 +9,8 @@ from ... import distributed as dist
 from ...autograd.grad_mode import no_grad
 from ...functions.places import PLACES
 from ...tensor import Tensor
-from ..tensor import DTensor, distribute_tensor
+from ..tensor import DTensor
+from ..tensor._api import spread_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,9 +126,7 @@ def _spread(given: dict[str, Any], current: dict[str, Any], options: StateDictOp
         like, value = current.get(name), given.get(name)
         if options.broadcast_from_rank0 and dist.is_initialized():
             value = _broadcast(value)
-        if isinstance(like, DTensor) and isinstance(value, Tensor) and not isinstance(value, DTensor):
-            value = distribute_tensor(value.detach(), like.device_mesh, like.placements, src_data_rank=None)
-        found[name] = value
+        found[name] = spread_as(value, like)
     return found
 
 
@@ -268,19 +267,12 @@ def _numbered(given: Any, optimizer: Any, names: dict[int, str]) -> dict[str, An
             name = names[id(p)]
             saved = where.get(name) or saved
             if name in given.get("state", ()):
-                state[number] = {k: _as_param(v, p) for k, v in given["state"][name].items()}
+                state[number] = {k: spread_as(v, p) for k, v in given["state"][name].items()}
             numbers.append(number)
             number += 1
         row = {**{k: v for k, v in group.items() if k != "params"}, **(saved or {})}
         groups.append({**row, "params": numbers})
     return {"state": state, "param_groups": groups}
-
-
-def _as_param(v: Any, p: Any) -> Any:
-    """A whole tensor spread as its parameter is."""
-    if isinstance(p, DTensor) and isinstance(v, Tensor) and not isinstance(v, DTensor) and v.shape == p.shape:
-        return distribute_tensor(v.detach(), p.device_mesh, p.placements, src_data_rank=None)
-    return v
 
 
 def get_state_dict(model: Any, optimizers: Any, *, submodules: Any = None,

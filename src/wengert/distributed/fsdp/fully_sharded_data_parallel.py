@@ -19,7 +19,8 @@ from ...nn import Module
 from ...nn.utils import clip_grad_norm_
 from ...utils._become import become
 from ..device_mesh import DeviceMesh, init_device_mesh
-from ..tensor import DTensor, distribute_tensor
+from ..tensor import DTensor
+from ..tensor._api import spread_as
 from ._policies import MixedPrecisionPolicy
 from ._sharding import FSDPModule, fully_shard
 from .wrap import wrap_inside
@@ -252,7 +253,7 @@ class FullyShardedDataParallel(Module):
                 m._parameters[name] = p
                 if writeback:
                     with no_grad():
-                        p.copy_(_as(shared[id(p)].detach(), p))
+                        p.copy_(spread_as(shared[id(p)].detach(), p))
 
     def apply(self, fn: Any) -> Any:
         """``fn`` of every module, with whole parameters."""
@@ -315,7 +316,7 @@ class FullyShardedDataParallel(Module):
         given = {}
         for key, value in state_dict.items():
             name = own.get(key.replace(_WRAPPED, ""), key)
-            given[name] = _as(value, params[name]) if name in params else value
+            given[name] = spread_as(value, params[name]) if name in params else value
         wanted = self._settings
         try:
             self.set_state_dict_type(self, StateDictType.SHARDED_STATE_DICT)
@@ -361,13 +362,6 @@ def _named_as_before(kind: Any) -> type:
     """The class that ``fully_shard`` gives a module, under the name of the module's own: the wrapper says the rest."""
     own = kind.__mro__[2]
     return type(own.__name__, (kind,), {"__module__": own.__module__, "__qualname__": own.__qualname__})
-
-
-def _as(value: Any, p: Any) -> Any:
-    """A whole tensor, spread as a parameter is."""
-    if isinstance(p, DTensor) and not isinstance(value, DTensor) and value.shape == p.shape:
-        return distribute_tensor(value.detach(), p.device_mesh, p.placements, src_data_rank=None)
-    return value
 
 
 def _mesh_of(group: Any, strategy: ShardingStrategy) -> Any:

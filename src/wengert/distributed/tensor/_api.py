@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...functions.parameter import Parameter
 from ...functions.places import PLACES
+from ...tensor import Tensor
 from ...tensor.types import Size
 from . import _collectives as C
 from ._dtensor import DTensor, _mesh
@@ -54,6 +55,15 @@ def distribute_tensor(tensor: Any, device_mesh: Any = None, placements: Sequence
         local = local.detach().view_as(local)
     made = DTensor._around(local, mesh, found, tensor.size(), tensor.stride())
     return made.requires_grad_(tensor.requires_grad)  # type: ignore[no-any-return]
+
+
+def spread_as(value: Any, like: Any) -> Any:
+    """A whole tensor that every process has, spread as the DTensor ``like`` is; anything else as it is."""
+    if not isinstance(like, DTensor) or not isinstance(value, Tensor) or isinstance(value, DTensor):
+        return value
+    if value.shape != like.shape:
+        return value
+    return distribute_tensor(value.detach(), like.device_mesh, like.placements, src_data_rank=None)
 
 
 def _dealt(local: Any, p: Placement, mesh: Any, i: int, source: int | None) -> Any:

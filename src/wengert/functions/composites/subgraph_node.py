@@ -18,7 +18,7 @@ from ...tensor.record import under_name
 from ...tensor.version_check import freed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ...graph.node import Edge
 
@@ -90,8 +90,11 @@ def wrap_in_node(results: Any, name: str, arguments: Iterable[Any], since: int,
 
     ``arguments``: what PyTorch's node has an edge for, or None, in its order; ``given``: everything by name.
     """
+    def is_part(node: Node) -> bool:
+        return node.seq < since and type(node) is not AccumulateGrad
+
     made = [t for t in (results if type(results) is tuple else (results,)) if t is not None]
-    outputs = [t for t in made if t._wg_edge is not None and _is_part(t._wg_edge[0], since)]
+    outputs = [t for t in made if t._wg_edge is not None and is_part(t._wg_edge[0])]
     if not outputs:
         return
     arguments = list(arguments)
@@ -102,7 +105,7 @@ def wrap_in_node(results: Any, name: str, arguments: Iterable[Any], since: int,
             more = SubgraphNode.__slots__ if isinstance(first, SubgraphNode) else ()
             outputs[0]._wg_edge = (under_name(first, name, (*FIELDS, *more)), 0)
         return
-    parts, entering = _inside([t._wg_edge[0] for t in outputs], since)
+    parts, entering = nodes_inside([t._wg_edge[0] for t in outputs], is_part)
     edges += [edge for edge in entering if edge not in edges]
     node: Any = _classes.get(name)
     if node is None:
@@ -129,14 +132,10 @@ def wrap_in_node(results: Any, name: str, arguments: Iterable[Any], since: int,
 _classes: dict[str, type[SubgraphNode]] = {}
 
 
-def _is_part(node: Node, since: int) -> bool:
-    return node.seq < since and type(node) is not AccumulateGrad
-
-
-def _inside(roots: list[Node], since: int) -> tuple[set[Node], list[Edge]]:
-    """The nodes that were made after ``since``, and the edges that lead out of them."""
+def nodes_inside(roots: list[Node], is_part: Callable[[Node], bool]) -> tuple[set[Node], list[Edge]]:
+    """The nodes that ``is_part`` lets the walk from ``roots`` go on to, and the edges that lead out of them."""
     parts: set[Node] = set()
-    entering: list[Edge] = []
+    entering: dict[Edge, None] = {}
     stack = list(roots)
     while stack:
         node = stack.pop()
@@ -146,8 +145,8 @@ def _inside(roots: list[Node], since: int) -> tuple[set[Node], list[Edge]]:
         for edge in node.edges:
             if edge is None:
                 continue
-            if _is_part(edge[0], since):
+            if is_part(edge[0]):
                 stack.append(edge[0])
-            elif edge not in entering:
-                entering.append(edge)
-    return parts, entering
+            else:
+                entering[edge] = None
+    return parts, list(entering)

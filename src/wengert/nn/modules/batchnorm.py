@@ -85,19 +85,21 @@ class _NormBase(Declared):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 
+    def _weight_of_batch(self) -> float:
+        """What a batch counts in the running statistics; a training batch is counted."""
+        if self.training and self.track_running_stats and (count := self.num_batches_tracked) is not None:
+            count.add_(1)
+            if self.momentum is None:  # the plain average of all batches
+                return 1.0 / float(count)
+        return 0.0 if self.momentum is None else self.momentum
+
+
 class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        momentum = 0.0 if self.momentum is None else self.momentum
-        training = self.training
+        momentum, training = self._weight_of_batch(), self.training
         mean, var = self.running_mean, self.running_var
-        if training and self.track_running_stats:
-            count = self.num_batches_tracked
-            if count is not None:
-                count.add_(1)
-                if self.momentum is None:  # the plain average of all batches
-                    momentum = 1.0 / float(count)
-        elif training:
+        if training and not self.track_running_stats:
             mean = var = None
         weight, bias = weight_and_bias(self)
         return F.batch_norm(input, mean, var, weight, bias, training or (mean is None and var is None), momentum,
@@ -149,13 +151,8 @@ class SyncBatchNorm(_BatchNorm):
         from wengert.distributed.sync_batch_norm import sync_batch_norm
 
         self._check_input_dim(input)
-        momentum = 0.0 if self.momentum is None else self.momentum
-        if self.track_running_stats and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-            if self.momentum is None:
-                momentum = 1.0 / float(self.num_batches_tracked)
-        return sync_batch_norm(input, self.weight, self.bias, self.running_mean, self.running_var, self.eps, momentum,
-            group)
+        return sync_batch_norm(input, self.weight, self.bias, self.running_mean, self.running_var, self.eps,
+            self._weight_of_batch(), group)
 
     def _group(self) -> Any:
         """The processes to share statistics with; None if there is nobody, or nothing to share."""
