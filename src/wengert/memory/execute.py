@@ -7,7 +7,6 @@ only operations that held something of their own run with one.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from .trace import ACTS
 from .values import detached, storage, tensors_of, values_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence, Set
 
     from ..nn import Module
     from .chain import Operation as Step
@@ -45,7 +44,7 @@ class Run:
         self.kept: dict[int, dict[str, Any]] = {}
         self.recorders: dict[int, Recorder] = {}
         self.random: dict[str, RandomState] = {}
-        self.buffers: dict[str, list[Any]] = {}
+        self.buffers: dict[str, list[Any]] = {}  # arrays
         self.surroundings = Surroundings(False)
         self.probe = probe or (lambda what, block: None)
         self.quiet = set() if probe is not None else quiet(schedule, len(segments))
@@ -112,32 +111,49 @@ class Run:
         env = {name: env[name] for name in (*segment.inputs, *(n for n in segment.outputs if n in env), *self.given)}
         recorder = Recorder(i, segment, {n: env[n] for n in segment.inputs if n not in self.given}, keep, self.constant)
         kept: dict[str, Any] = {}
+        key = "template", keep, tuple(str(c.dtype) for c in self.surroundings.casters)
+        template = segment.found.get(key)
+        recorder.marks = [] if template is None else [begin()]
         for op, last in zip(segment.operations, segment.last):
             self._remember(segment, op)
-            since = begin()
-            if op.name in segment.hooked:
-                with saved_tensors_hooks(recorder.pack, self.unpack):
-                    value = env[op.name] = op.run(env)
+            if template is None:
+                value = self._noted(segment, op, env, recorder)
             else:
                 value = env[op.name] = op.run(env)
-            recorder.ended(op, value, since, self.unpack)
             if keep and op.name in keep:
                 kept[op.name] = detached(value)
             del value
             for name in last:
                 if name not in self.given:
                     del env[name]
+        if template is None:
+            recorder.finish(env, self.unpack)
+            if not segment.hooked:
+                segment.found[key] = recorder.template(env)
+        elif not recorder.follow(template, env, self.unpack):
+            del segment.found[key]  # a parameter was frozen, for example; this step keeps all
         self.recorders[i] = recorder
         if kept:
             self.kept[i] = kept
         return env
+
+    def _noted(self, segment: Segment, op: Operation, env: dict[str, Any], recorder: Recorder) -> Any:
+        """Run an operation; what it gives and saves is noted."""
+        since = begin()
+        if op.name in segment.hooked:
+            with saved_tensors_hooks(recorder.pack, self.unpack):
+                value = env[op.name] = op.run(env)
+        else:
+            value = env[op.name] = op.run(env)
+        recorder.ended(op, value, since, self.unpack)
+        return value
 
     def _remember(self, segment: Segment, op: Operation) -> None:
         """Note what an operation must find again when it runs again."""
         if op.name in segment.random:
             self.random[op.name] = RandomState()
         if op.name in segment.buffers:
-            self.buffers[op.name] = [vars(m)["_buffers"][n].clone() for m, n in segment.buffers[op.name]]
+            self.buffers[op.name] = [vars(m)["_buffers"][n]._wg_data.copy() for m, n in segment.buffers[op.name]]
 
     def _wait(self, i: int, env: dict[str, Any]) -> None:
         """When the gradient of what the block made is there, its backward is next."""
@@ -173,20 +189,26 @@ class Run:
         """Do what the schedule says up to the backward of ``block``."""
         if block >= self.reached:
             return
+        if self.surroundings.holds():
+            self._advance(block)
+            return
         with self.surroundings.again(), self.surroundings.device_again():
-            while self.reached > block:
-                op, i, o = self.schedule[self.at]
-                self.at += 1
-                if i >= len(self.segments):
-                    continue  # the loss, which is not ours
-                self.probe("until", i)
-                if op == "free":
-                    self.plain.pop(i, None)
-                elif op == "forward":
-                    self._again(i, o)
-                else:
-                    self._begin(i)
-                self.probe(op, i)
+            self._advance(block)
+
+    def _advance(self, block: int) -> None:
+        while self.reached > block:
+            op, i, o = self.schedule[self.at]
+            self.at += 1
+            if i >= len(self.segments):
+                continue  # the loss, which is not ours
+            self.probe("until", i)
+            if op == "free":
+                self.plain.pop(i, None)
+            elif op == "forward":
+                self._again(i, o)
+            else:
+                self._begin(i)
+            self.probe(op, i)
 
     def _begin(self, i: int) -> None:
         """The backward of block ``i`` begins: nobody needs its output any more, and its holders must be full."""
@@ -233,7 +255,7 @@ class Run:
         wanted = {*names, *(segment.outputs if outputs else ()), *(keep or ())}
         for name in [name for name in names if name in env]:
             _give(names.pop(name), env[name])
-        needed = _needed(segment, wanted - set(env), set(own), set(env))
+        needed = _remembered(segment, _needed, frozenset(wanted - set(env)), frozenset(own), frozenset(env))
         kept: dict[str, Any] = {}
         if needed:
             self._compute(segment, recorder, env, needed, wanted, names, own, kept if keep else {}, keep or ())
@@ -245,19 +267,21 @@ class Run:
             names: dict[str, list[Holder]], own: dict[int, dict[int, Holder]], kept: dict[str, Any],
             keep: Iterable[str]) -> None:
         """Run the operations that are needed, and give holders what they wait for."""
-        last = _last(segment, needed, set(segment.outputs) & wanted)
-        now = RandomState() if any(op.name in self.random for op, n in zip(segment.operations, needed) if n) else None
-        for at, op in enumerate(segment.operations):
-            if not needed[at]:
-                continue
-            value = env[op.name] = self._run_again(segment, op, env, recorder.grads, own.get(at))
-            if op.name in names:
-                _give(names[op.name], value)
-            if op.name in keep:
-                kept[op.name] = value
-            del value
-            for name in last[at]:
-                env.pop(name, None)
+        last = _remembered(segment, _last, tuple(needed), frozenset(set(segment.outputs) & wanted))
+        draws = segment.random and any(op.name in self.random for op, n in zip(segment.operations, needed) if n)
+        now = RandomState() if draws else None
+        with no_grad():
+            for at, op in enumerate(segment.operations):
+                if not needed[at]:
+                    continue
+                value = env[op.name] = self._run_again(segment, op, env, recorder.grads, own.get(at))
+                if op.name in names:
+                    _give(names[op.name], value)
+                if op.name in keep:
+                    kept[op.name] = value
+                del value
+                for name in last[at]:
+                    env.pop(name, None)
         if now is not None:
             now.restore()
 
@@ -266,17 +290,17 @@ class Run:
         """The value of an operation; ``holders``: catch what it saves of its own."""
         if op.name in self.random:
             self.random[op.name].restore()
-        around: Any = nullcontext()
-        if op.name in self.buffers:
-            around = _Buffers(segment.buffers[op.name], self.buffers[op.name])
-        with around:
-            if holders is None:
-                with no_grad():
-                    return op.run(env)
-            with enable_grad():
-                values = {name: _leaf(env[name], grads.get(name), segment.inplace) for name in op.inputs}
-                value = self._caught(segment, op, values, holders)
-            return _written(env, values, value) if segment.inplace else value
+        if op.name not in self.buffers:
+            return op.run(env) if holders is None else self._with_graph(segment, op, env, grads, holders)
+        with _Buffers(segment.buffers[op.name], self.buffers[op.name]):
+            return op.run(env) if holders is None else self._with_graph(segment, op, env, grads, holders)
+
+    def _with_graph(self, segment: Segment, op: Operation, env: dict[str, Any], grads: dict[str, list[bool]],
+            holders: dict[int, Holder]) -> Any:
+        with enable_grad():
+            values = {name: _leaf(env[name], grads.get(name), segment.inplace) for name in op.inputs}
+            value = self._caught(segment, op, values, holders)
+        return _written(env, values, value) if segment.inplace else value
 
     def _caught(self, segment: Segment, op: Operation, values: dict[str, Any], holders: dict[int, Holder]) -> Any:
         """The value of an operation, whose graph fills holders."""
@@ -329,7 +353,7 @@ class _Buffers:
     def __enter__(self) -> None:
         self.now = [m._buffers[n] for m, n in self.places]
         for (m, n), value in zip(self.places, self.values):
-            m._buffers[n] = value.clone()
+            m._buffers[n] = wrap(value.copy())
 
     def __exit__(self, *exc: object) -> None:
         for (m, n), value in zip(self.places, self.now):
@@ -344,6 +368,8 @@ def _leaf(value: Any, grads: list[bool] | None, copied: bool) -> Any:
     """A value whose tensors require gradients where they did; ``copied``: they may be written to, as no leaf may."""
     if not grads or not any(grads):
         return value
+    if type(value) is Tensor and not copied:
+        return value.detach().requires_grad_()
     flags = iter(grads)
 
     def leaf(x: Any) -> Any:
@@ -374,7 +400,15 @@ def _give(holders: list[Holder], value: Any) -> None:
         holder.fill(value)
 
 
-def _needed(segment: Segment, wanted: set[str], own: set[int], there: set[str]) -> list[bool]:
+def _remembered(segment: Segment, find: Callable[..., Any], *args: Any) -> Any:
+    """``find(segment, *args)``, which steps ask again and again."""
+    key = find, args
+    if key not in segment.found:
+        segment.found[key] = find(segment, *args)
+    return segment.found[key]
+
+
+def _needed(segment: Segment, wanted: Set[str], own: Set[int], there: Set[str]) -> list[bool]:
     """Which operations must run for these values, and for what these operations save of their own."""
     count = len(segment.operations)
     if segment.inplace:
@@ -390,7 +424,7 @@ def _needed(segment: Segment, wanted: set[str], own: set[int], there: set[str]) 
     return needed if any(needed) else []
 
 
-def _last(segment: Segment, needed: list[bool], outputs: set[str]) -> list[list[str]]:
+def _last(segment: Segment, needed: Sequence[bool], outputs: Set[str]) -> list[list[str]]:
     """For each operation the values that no later one uses."""
     later = set(outputs)
     rows: list[list[str]] = []

@@ -1,15 +1,15 @@
 """What stands in a graph where a block does not save: holders, which know what they stand for.
 
-A block is recorded as without a plan. After each operation the arrays that its nodes hold are taken out of them, unless
-they are kept, and ``Holder``s put in. A holder stands for a value of the program, or for the n-th array that the nodes
-of an operation held and that is no such value. Operations whose nodes are not those of declared operators (custom
-Functions) run under saved-tensor hooks instead.
+A block is recorded as without a plan. At its end the arrays that its nodes hold are taken out of them, unless they
+are kept, and ``Holder``s put in. (That needs no more memory than the block's backward will.) Where operations write
+in place, or give several tensors, that is done after each of them. A holder stands for a value of the program, or for
+the n-th array that the nodes of an operation held and that is no such value. Operations whose nodes are not those of
+declared operators (custom Functions) run under saved-tensor hooks instead.
 """
 
 from __future__ import annotations
 
 import weakref
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +23,13 @@ from ..tensor.version_check import Packed
 from .values import storage, tensors_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from .segments import Segment
     from .trace import Operation
 
 ALL = None  # what a block keeps that keeps everything
+Template = tuple[list[Any], dict[str, list[bool]]]
 Place = tuple[int, int]  # in the memory of a node: the entry, and the number in it where that is a list; -1: no list
 
 
@@ -53,8 +54,7 @@ class Holder:
     def stand_for(self, name: str, number: int, array: np.ndarray) -> None:
         """It is a value of the program."""
         self.name, self.number = name, number
-        start = array.__array_interface__["data"][0] - base_of(array).__array_interface__["data"][0]
-        self.view = array.shape, array.strides, start
+        self.view = array.shape, array.strides, start_of(array, base_of(array))
 
     def fill(self, value: Any) -> None:
         """The value that it stands for is there; without a name, the array."""
@@ -73,12 +73,17 @@ class Holder:
     def _seen(self, t: Any) -> Any:
         array = t._wg_data
         shape, strides, start = self.view or ((), (), 0)
-        base = base_of(array)
-        here = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-        if array.shape == shape and array.strides == strides and here == start:
+        if array.shape == shape and array.strides == strides and start_of(array, base_of(array)) == start:
             return array
         item = array.itemsize
         return t.detach().as_strided(shape, [s // item for s in strides], start // item)._wg_data
+
+
+def start_of(array: Any, base: Any) -> int:
+    """Where in the memory of ``base`` an array begins, in bytes."""
+    if array is base or (array.nbytes == base.nbytes and array.flags.c_contiguous):
+        return 0
+    return int(array.__array_interface__["data"][0] - base.__array_interface__["data"][0])
 
 
 def _wrapped(array: Any) -> Any:
@@ -105,12 +110,17 @@ def nodes_since(value: Any, since: int) -> Iterator[Any]:
     todo = [t._wg_edge[0] for t in tensors_of(value) if t._wg_edge is not None]
     while todo:
         node = todo.pop()
-        if node.seq >= since or id(node) in found or node.is_leaf:
+        if node.seq >= since or node.is_leaf or id(node) in found:
             continue
         found[id(node)] = node
-        todo += [edge[0] for edge in node.edges if edge is not None]
-        todo += getattr(node, "parts", ())
-    return iter(sorted(found.values(), key=lambda node: -node.seq))
+        todo += [edge[0] for edge in node.edges if edge is not None and edge[0].seq < since]
+        if type(node) is not OpNode:
+            todo += getattr(node, "parts", ())
+    return iter(sorted(found.values(), key=_by_age) if len(found) > 1 else found.values())
+
+
+def _by_age(node: Any) -> int:
+    return -node.seq  # type: ignore[no-any-return]
 
 
 def is_declared(node: Any) -> bool:
@@ -121,17 +131,24 @@ def is_declared(node: Any) -> bool:
 def memory_of(value: Any, since: int) -> Iterator[tuple[Any, Place, np.ndarray]]:
     """The arrays that the nodes of a value hold: node, place, array."""
     for node in nodes_since(value, since):
-        if not isinstance(node, OpNode) or node.saved is None:
+        for place, array in arrays_of(node):
+            yield node, place, array
+
+
+def arrays_of(node: Any) -> Iterator[tuple[Place, np.ndarray]]:
+    """The arrays that a node holds, with their places."""
+    if not isinstance(node, OpNode) or node.saved is None:
+        return
+    saved, own = node.saved, 3 * len(node.op.saved)
+    for at, entry in enumerate(saved):
+        if at < own and at % 3:
             continue
-        saved, own = node.saved, 3 * len(node.op.saved)
-        for at in (*range(0, own, 3), *range(own, len(saved))):
-            entry = saved[at]
-            if isinstance(entry, np.ndarray):
-                yield node, (at, -1), entry
-            elif type(entry) is list and at < own:
-                for number, array in enumerate(entry):
-                    if isinstance(array, np.ndarray):
-                        yield node, (at, number), array
+        if isinstance(entry, np.ndarray):
+            yield (at, -1), entry
+        elif type(entry) is list and at < own:
+            for number, array in enumerate(entry):
+                if isinstance(array, np.ndarray):
+                    yield (at, number), array
 
 
 class Recorder:
@@ -150,25 +167,27 @@ class Recorder:
         self.inputs = set(env)
         self.grads: dict[str, list[bool]] = {}
         self.sizes: dict[str, int] = {}
+        self.marks: list[int] = []  # by operation what ``begin`` gave
+        self.taken: dict[int, tuple[Any, list[tuple[Place, Holder]]]] = {}  # by the identity of a node
+        self.done: set[int] = set()  # operations whose arrays have been taken out
         self.open: list[tuple[Holder, Any]] = []  # what hooks were given by the operation that is running
         for name in env:
             self.learn(name, env[name])
 
     def learn(self, name: str, value: Any) -> int:
         """A value is there: how many tensors are in it."""
-        found = tensors_of(value)
-        self.grads[name] = [t.requires_grad for t in found]
+        found = [value] if type(value) is Tensor else tensors_of(value)
+        self.grads[name] = [(t._wg_edge is not None and not t._wg_edge[0].is_leaf) or t.requires_grad for t in found]
         for number, t in enumerate(found):
-            base = storage(t)
-            key = id(base)
-            if key in self.known and not self.segment.inplace:
-                continue
-            gone = weakref.ref(base, partial(_forget, self.known, key))
-            self.known[key] = name, number, t._wg_data.dtype, gone
+            base = base_of(t._wg_data)
+            known = self.known.get(id(base))
+            if known is None or known[3]() is not base or self.segment.inplace:
+                self.known[id(base)] = name, number, t._wg_data.dtype, weakref.ref(base)
         return len(found)
 
     def ended(self, op: Operation, value: Any, since: int, unpack: Callable[[Any], Any]) -> None:
         """An operation has given its value. ``unpack``: gives the tensor for a holder that was not filled in time."""
+        self.marks.append(since)
         if self.learn(op.name, value) == 0:
             pass  # a number
         elif op.name in self.segment.hooked:
@@ -176,35 +195,81 @@ class Recorder:
                 if self._kept(op, holder, t._wg_data):
                     holder.tensor, holder.filled = t, True
             self.open.clear()
-        else:
-            self._take(op, value, since, unpack)
+            self.done.add(self.at)
+        elif self.segment.inplace or not isinstance(value, Tensor):
+            self._take(((self.at, node) for node in nodes_since(value, since)), unpack)
+            self.done.add(self.at)
         self.at += 1
         self.count = 0
 
-    def _take(self, op: Operation, value: Any, since: int, unpack: Callable[[Any], Any]) -> None:
-        taken: dict[int, tuple[Any, list[tuple[Place, Holder]]]] = {}
-        for node, place, array in memory_of(value, since):
-            number = self.count
-            self.count += 1
-            if id(base_of(array)) in self.constant:
-                continue
-            holder = Holder(self.block, self.at, number)
-            if not self._kept(op, holder, array):
-                holder.node, holder.place = weakref.ref(node), place
+    def finish(self, env: dict[str, Any], unpack: Callable[[Any], Any]) -> None:
+        """The block has ended: take out what its nodes hold, where that was not done before."""
+        if len(self.done) < self.at:
+            self._take(self._by_operation(self._nodes(env)), unpack)
+
+    def _by_operation(self, nodes: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        """Nodes, the oldest first, with the numbers of the operations that made them."""
+        at, last = 0, len(self.marks) - 1
+        for node in nodes:
+            while at < last and node.seq < self.marks[at + 1]:
+                at += 1
+            if at not in self.done:
+                yield at, node
+
+    def _take(self, nodes: Iterable[tuple[int, Any]], unpack: Callable[[Any], Any]) -> None:
+        before = count = -1
+        for at, node in nodes:
+            if at != before:
+                before, count = at, 0
+            op = self.segment.operations[at]
+            taken: list[tuple[Place, Holder]] = []
+            for place, array in arrays_of(node):
+                number, count = count, count + 1
+                if id(base_of(array)) in self.constant:
+                    continue
+                holder = Holder(self.block, at, number)
+                if not self._kept(op, holder, array):
+                    holder.node, holder.place = weakref.ref(node), place
+                    self.holders.append(weakref.ref(holder))
+                    taken.append((place, holder))
+            for place, holder in taken:
+                put(node, place, Packed(holder, unpack))
+            if taken:
+                self.taken[id(node)] = node, taken
+
+    def template(self, env: dict[str, Any]) -> Template:
+        """What was taken out of which node: another step need not ask."""
+        rows: list[Any] = []
+        for node in self._nodes(env):
+            found = self.taken.get(id(node))
+            rows.append((getattr(node, "op", type(node)), [] if found is None else
+                [(place, h.operation, h.name, h.number, h.view) for place, h in found[1]]))
+        self.taken.clear()
+        return rows, self.grads
+
+    def follow(self, template: Template, env: dict[str, Any], unpack: Callable[[Any], Any]) -> bool:
+        """Take out what a template says, unless the graph is another one."""
+        rows, self.grads = template
+        nodes = list(self._nodes(env))
+        if len(nodes) != len(rows) or any(getattr(node, "op", type(node)) is not row[0] for node, row in
+                zip(nodes, rows)):
+            return False
+        for node, (_, places) in zip(nodes, rows):
+            for place, operation, name, number, view in places:
+                holder = Holder(self.block, operation, number)
+                holder.name, holder.view, holder.place, holder.node = name, view, place, weakref.ref(node)
                 self.holders.append(weakref.ref(holder))
-                taken.setdefault(id(node), (node, []))[1].append((place, holder))
-        for node, row in taken.values():
-            if len(row) == 1 and row[0][0][1] < 0:
-                put(node, row[0][0], Packed(row[0][1], unpack))
-            else:
-                for place, holder in row:
-                    put(node, place, Packed(holder, unpack))
+                put(node, place, Packed(holder, unpack))
+        return True
+
+    def _nodes(self, env: dict[str, Any]) -> Iterator[Any]:
+        return nodes_since([env[name] for name in self.segment.outputs], self.marks[0])
 
     def _kept(self, op: Operation, holder: Holder, array: np.ndarray) -> bool:
         """Say what a holder stands for, and whether that is kept."""
         base = base_of(array)
         known = self.known.get(id(base))
-        if known is None or known[2] != array.dtype:
+        if known is None or known[3]() is not base or known[2] != array.dtype:
             self.sizes[op.name] = self.sizes.get(op.name, 0) + array.nbytes
             return self.keep is ALL or op.name in self.keep
         holder.stand_for(known[0], known[1], array)
@@ -221,10 +286,6 @@ class Recorder:
         self.holders.append(weakref.ref(holder))
         self.open.append((holder, t.detach()))
         return holder
-
-
-def _forget(known: dict[int, Any], key: int, _: Any) -> None:
-    known.pop(key, None)
 
 
 def begin() -> int:

@@ -163,7 +163,7 @@ def measure(program: Program, segments: Sequence[Segment], bench: Bench, tensors
 
     again = _recomputed(segments)
     steps(everything, _kept([0] * n), 1)
-    ways = ways_of(program, segments, bench, tensors, again, fixed) if selective else everything
+    ways = ways_of(program, segments, bench, tensors, again, fixed, clock) if selective else everything
     found = [steps(ways, _kept([min(k, len(rows) - 1) for rows in ways]), count)
         for k in range(max(len(rows) for rows in ways))]
     recomputed = steps(everything, again, count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..diagnose.snapshot import base_of
 from ..graph.modes import is_grad_enabled
 from ..names.homes import OURS
 from ..nn import Module
@@ -13,9 +14,10 @@ from .execute import Run
 from .record import UntraceableError
 from .segments import Segment, split
 from .trace import Call, ChangedError, Program, State, trace, whole
-from .values import storage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .plan import Plan
 
 
@@ -49,7 +51,7 @@ class PlannedModule(Module):
             raise ValueError("this plan was made of numbers by solve(): it does not say of which blocks of a model")
         for name in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
             self.__dict__[name] = module.__dict__[name]
-        self.__dict__.update(module=module, plan=plan, training=module.training, _known=[], _followed=None,
+        self.__dict__.update(module=module, plan=plan, training=module.training, _known=[], _followed=None, _all=None,
             _warned=False)
 
     def __getattr__(self, name: str) -> Any:
@@ -59,7 +61,7 @@ class PlannedModule(Module):
             return getattr(self.__dict__["module"], name)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_known": [], "_followed": None}
+        return {**self.__dict__, "_known": [], "_followed": None, "_all": None}
 
     def train(self, mode: bool = True) -> PlannedModule:
         """Set the mode, of ``module`` too."""
@@ -89,7 +91,7 @@ class PlannedModule(Module):
 
     def _run(self, ready: Ready, call: Call) -> Any:
         layout: Any = self.plan.layout
-        run = Run(ready.program, ready.segments, layout["ways"], self.plan.schedule, constants(self.module))
+        run = Run(ready.program, ready.segments, layout["ways"], self.plan.schedule, fixed_of(self._tree()))
         return run.forward(call.tensors)
 
     def _attempt(self, call: Call, ready: Ready) -> tuple[Ready | None, Any]:
@@ -111,7 +113,7 @@ class PlannedModule(Module):
     def _prepare(self, call: Call) -> Ready | None:
         """The blocks, if this call does what was planned."""
         layout: Any = self.plan.layout
-        now = modes_of(self.module)
+        now = [m.training for m in self._tree()]
         if len(now) != len(layout["training"]):
             raise ValueError("the plan was made for another model: it has other modules")
         if layout["training"] != now:
@@ -124,11 +126,16 @@ class PlannedModule(Module):
             ready = self._trace(call)
         return ready if ready.segments else self._warn("its forward does other things for these arguments")
 
+    def _tree(self) -> list[Module]:
+        """All modules."""
+        if self._all is None:
+            self.__dict__["_all"] = list(self.module.modules())
+        return self._all  # type: ignore[no-any-return]
+
     def _key(self, call: Call) -> Any:
         """What must be equal for a program to hold, beside the arguments: shapes, and settings of modules."""
         if self._followed is None:
-            self.__dict__["_followed"] = [vars(m) for m in self.module.modules()
-                if type(m).__module__.partition(".")[0] != OURS]
+            self.__dict__["_followed"] = [vars(m) for m in self._tree() if type(m).__module__.partition(".")[0] != OURS]
         return ([(t._wg_data.shape, t._wg_data.dtype) for t in call.tensors],
             [v for values in self._followed for v in values.values() if type(v) in SETTINGS])
 
@@ -170,6 +177,10 @@ def modes_of(module: Module) -> list[bool]:
 
 def constants(module: Module) -> set[int]:
     """The identities of arrays that stay over a step: of parameters and buffers."""
-    found = {id(storage(p)) for p in module.parameters()}
-    found.update(id(storage(b)) for b in module.buffers() if isinstance(b, Tensor))
-    return found
+    return fixed_of(module.modules())
+
+
+def fixed_of(modules: Iterable[Module]) -> set[int]:
+    """Those of these modules themselves."""
+    return {id(base_of(t._wg_data)) for m in modules for rows in (m._parameters, m._buffers) for t in rows.values()
+        if isinstance(t, Tensor)}

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from .trace import Call
 
 # Modules of ``nn`` that are made of others, and worth looking into.
-CONTAINERS = (Sequential, ModuleList, transformer.Transformer, transformer.TransformerEncoder,
-    transformer.TransformerDecoder)
+CONTAINERS = (Sequential, ModuleList, *(getattr(transformer, f"Transformer{part}") for part in (
+    "", "Encoder", "Decoder", "EncoderLayer", "DecoderLayer")))
 # What says something about a tensor that does not depend on its numbers.
 STATIC = frozenset(("shape", "size", "dim", "ndim", "ndimension", "numel", "nelement", "stride", "__len__", "len",
     "element_size", "itemsize", "nbytes", "dtype", "device", "layout", "is_cuda", "is_cpu", "is_meta", "is_sparse",

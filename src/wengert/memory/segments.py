@@ -55,6 +55,7 @@ class Segment:
     passing: int = 1
     end: int = 0
     note: str = ""
+    found: dict[Any, Any] = field(default_factory=dict, repr=False)  # answers about it that steps ask again
 
     def __post_init__(self) -> None:
         later = set(self.outputs)

@@ -6,14 +6,13 @@ way those are taken that no mixture of others is better than.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import no_grad
 from .execute import ALL, Run, _needed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .chain import Operation as Step
     from .execute import Recorder
@@ -24,12 +23,13 @@ if TYPE_CHECKING:
     Ways = list[list[list[str] | None]]
 
 MOST = 3  # options beside "all"
+RUNS = 4  # in which operations are timed
 
 
 def ways_of(program: Program, segments: Sequence[Segment], bench: Bench, tensors: Sequence[Any], schedule: list[Step],
-        fixed: set[int]) -> Ways:
+        fixed: set[int], clock: Callable[[], float]) -> Ways:
     """For each block its options."""
-    times = _times(program, bench, tensors)
+    times = _times(program, bench, tensors, clock)
     with bench.state():
         run = Run(program, segments, [[ALL] for _ in segments], schedule, fixed)
         output = run.forward(tensors)
@@ -39,16 +39,16 @@ def ways_of(program: Program, segments: Sequence[Segment], bench: Bench, tensors
         for i, segment in enumerate(segments)]
 
 
-def _times(program: Program, bench: Bench, tensors: Sequence[Any]) -> dict[str, float]:
-    """The seconds of each operation: the less of two runs."""
+def _times(program: Program, bench: Bench, tensors: Sequence[Any], clock: Callable[[], float]) -> dict[str, float]:
+    """The seconds of each operation: the least of some runs."""
     found: dict[str, float] = {}
-    for _ in range(2):
+    for _ in range(RUNS):
         with bench.state(), no_grad():
             env = dict(zip(program.inputs, tensors))
             for op, last in zip(program.operations, program.last_uses()):
-                begin = time.perf_counter()
+                begin = clock()
                 env[op.name] = op.run(env)
-                taken = time.perf_counter() - begin
+                taken = clock() - begin
                 found[op.name] = min(taken, found.get(op.name, taken))
                 for name in last:
                     del env[name]

@@ -81,6 +81,7 @@ class Operation:
     """One step: ``run(env)`` computes the value ``name`` from the values ``inputs``, by name."""
 
     __slots__ = ("_args", "_flat", "_kwargs", "_step", "_target", "inputs", "kind", "module", "name", "path")
+    _flat: tuple[str, ...] | None
 
     def __init__(self, step: Step, root: Module) -> None:
         self.name, self.kind = step.name, step.kind
@@ -88,8 +89,9 @@ class Operation:
         self._target = _target(step, root)
         self.module = self._target if step.kind == "call_module" else None
         self.path = step.target if step.kind == "call_module" else ""
-        self._args, self._kwargs = step.args, step.kwargs
-        self._flat = not step.kwargs and all(type(a) is Ref for a in step.args)
+        self._args, self._kwargs = tuple(map(_form, step.args)), {k: _form(v) for k, v in step.kwargs.items()}
+        flat = not step.kwargs and all(type(a) is Ref for a in step.args)
+        self._flat = tuple(a.name for a in step.args) if flat else None
         plainly = step.grad and step.around is None and step.expected is None
         self._step = None if plainly else step
 
@@ -100,9 +102,13 @@ class Operation:
         return self._called(env)
 
     def _called(self, env: dict[str, Any]) -> Any:
-        if self._flat:
-            return self._target(*[env[a.name] for a in self._args])
-        return self._target(*_values(self._args, env), **_values(self._kwargs, env))
+        if self._flat is not None:
+            return self._target(*[env[name] for name in self._flat])
+        args = [env[a] if how == REF else a if how == FIXED else _values(a, env) for how, a in self._args]
+        if not self._kwargs:
+            return self._target(*args)
+        return self._target(*args, **{k: env[a] if how == REF else a if how == FIXED else _values(a, env)
+            for k, (how, a) in self._kwargs.items()})
 
     def _specially(self, step: Step, env: dict[str, Any]) -> Any:
         """As it was surrounded; with a look at what must be as it was."""
@@ -119,6 +125,16 @@ class Operation:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+FIXED, REF, NESTED = range(3)
+
+
+def _form(value: Any) -> tuple[int, Any]:
+    """An argument as it is asked for: fixed, a value's name, or something with names in it."""
+    if type(value) is Ref:
+        return REF, value.name
+    return (NESTED if next(_names(value), None) is not None else FIXED), value
 
 
 def _target(step: Step, root: Module) -> Any:

@@ -67,6 +67,12 @@ class Surroundings:
             if now is not None:
                 now.restore()
 
+    def holds(self) -> bool:
+        """Whether casts and the default device are now as they were, with no modes and no random numbers to restore."""
+        now = modes()
+        return (not now.functions and self.random is None and self.device is innermost()
+            and not self.casters and not any(isinstance(o, Caster) for o in now.watchers))
+
     def device_again(self) -> Any:
         """A context in which new tensors go where they went."""
         return nullcontext() if self.device is None else DeviceContext(self.device)
