@@ -17,7 +17,8 @@ def test_operators_on_pieces(torchrun):
 
 
 def test_plans_of_tensor_parallelism(torchrun):
-    everyone_done(torchrun("tensor_parallel.py", 2), 2)
+    for count in (2, 3, 4):
+        everyone_done(torchrun("tensor_parallel.py", count), count)
 
 
 def test_parameters_in_pieces(torchrun):

@@ -21,7 +21,7 @@ from torch.distributed.tensor.parallel import (
 
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
-VOCABULARY, WIDTH, HEADS, LENGTH = 32, 16, 4, 8
+VOCABULARY, WIDTH, HEADS, LENGTH = 36, 24, 12, 12
 
 
 class Attention(nn.Module):
