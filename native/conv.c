@@ -95,6 +95,52 @@ void conv_lattice(struct conv *v)
     l->depth = offset - l->offset;
 }
 
+/* Filters of one tap see only some places of an image, in steps: these are taken out, a row for each of its rows that are seen. */
+struct picks {
+    const struct conv *v;
+    const char *from;
+    char *to;
+};
+static void picks_task(void *context, size begin, size end, int chunk)
+{
+    const struct picks *p = context;
+    const struct axis *a = p->v->axis;
+    const size rows = a[0].count * a[1].count, n = a[2].count, step = a[2].stride;
+    (void)chunk;
+    for (size item = begin; item < end && (item % rows || !pool_stopped()); item++) {
+        const size plane = item / rows, z = item % rows / a[1].count, y = item % a[1].count;
+        const size from = plane * p->v->pixels + (z * a[0].stride * a[1].size + y * a[1].stride) * a[2].size;
+        if (p->v->type == NPY_FLOAT) {
+            const float *image = (const float *)p->from + from;
+            float *to = (float *)p->to + item * n;
+            if (step == 2)
+                for (size k = 0; k < n; k++) to[k] = image[2 * k];
+            else
+                for (size k = 0; k < n; k++) to[k] = image[k * step];
+        } else
+            for (size k = 0; k < n; k++) ((double *)p->to)[item * n + k] = ((const double *)p->from)[from + k * step];
+    }
+}
+PyArrayObject *conv_pick(struct conv *v, PyArrayObject *x)
+{
+    int bare = v->kernel == 1 && v->results < v->pixels;
+    for (int k = 0; k < AXES; k++) bare &= !v->axis[k].pad;
+    if (!bare) return x;
+    const size items = v->images * v->groups * v->channels * v->axis[0].count * v->axis[1].count;
+    PyArrayObject *found = scratch(v->images * v->groups * v->channels * v->results, v->width);
+    if (found) {
+        struct picks p = {v, PyArray_BYTES(x), PyArray_BYTES(found)};
+        Py_BEGIN_ALLOW_THREADS
+        if (pool_run_stoppable(picks_task, &p, items, pool_chunks(items, 1.0 * v->axis[2].count)) < 0) p.v = NULL;
+        Py_END_ALLOW_THREADS
+        if (!p.v) Py_CLEAR(found);
+        for (int k = 0; k < AXES; k++) v->axis[k].size = v->axis[k].count, v->axis[k].stride = 1;
+        v->pixels = v->results;
+    }
+    Py_DECREF(x);
+    return found;
+}
+
 /* The gradient in the images is a convolution of the gradient of the results for every remainder of a place by the strides.
  * Along an axis the place x (with its padding) is reached from window o by tap k where x = o stride + k dilation: of the
  * places with remainder r by the taps whose place in the window has it too, from windows (x - r) / stride - reach, where
@@ -163,6 +209,7 @@ static void backward_lattices(struct conv *v)
                 size taps = 0, *offset = index;
                 FOR_EACH_TAP(v) taps += meets(&a[0], rz, kz) && meets(&a[1], ry, ky) && meets(&a[2], rx, kx);
                 size *tap = offset + taps * v->filters;
+                if (!taps) continue; /* zeros, which are there */
                 l->offset = index, l->depth = taps * v->filters, l->tap = tap;
                 FOR_EACH_TAP(v) {
                     if (!meets(&a[0], rz, kz) || !meets(&a[1], ry, ky) || !meets(&a[2], rx, kx)) continue;
@@ -290,11 +337,12 @@ int conv_share_out(struct conv *v, size windows, size parts)
 }
 
 /* Everything but the shapes of a product is known: do it. */
-static int run_windows(struct conv *v, size windows)
+static int run_windows(struct conv *v)
 {
-    const size high = kernels->gemm_rows, tiles = tiles_of(v->rows, high);
-    const int chunks = conv_share_out(v, tiles_of(windows, v->lattices), tiles), bias = !!v->bias;
     const struct lattice *first = v->lattice;
+    const size one = first->count[0] * first->count[1] * first->count[2], windows = one * v->lattices;
+    const size high = kernels->gemm_rows, tiles = tiles_of(v->rows, high);
+    const int chunks = conv_share_out(v, one, tiles), bias = !!v->bias;
     const int whole = v->lattices == 1 && first->depth == v->filter_step && first->tap[first->depth - 1] == first->depth - 1;
     v->in_place = cost_of(v, 1) < cost_of(v, 0);
     const int direct = !v->in_place && whole && !bias && v->images * windows <= FEW_PANELS * tile_columns(v); /* too few for packing to pay */
@@ -352,8 +400,8 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     if (PyArray_NDIM(filters) != n || conv_describe(&v, given, n, PyArray_DIMS(given), PyArray_DIMS(filters), args + 3) < 0) NOT_HANDLED();
     npy_intp shape[5] = {v.images, v.groups * v.filters};
     for (int k = 2; k < n; k++) shape[k] = v.axis[AXES - n + k].count;
-    PyArrayObject *x = contiguous(args[0]), *weight = contiguous(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
-    PyArrayObject *out = x && weight && (bias || args[2] == Py_None) ? new_like(x, n, shape) : NULL;
+    PyArrayObject *image = contiguous(args[0]), *x = image ? conv_pick(&v, image) : NULL, *weight = contiguous(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
+    PyArrayObject *out = x && weight && (bias || args[2] == Py_None) ? new_like(given, n, shape) : NULL;
     if (out && conv_has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {
         conv_pad_images(&v, 1);
         conv_lattice(&v);
@@ -363,7 +411,7 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
         int done = depthwise_run(&v, 0);
         if (!done) done = winograd_run(&v, 0);
         if (!done) done = broad_run(&v);
-        if (done < 0 || (!done && run_windows(&v, v.results) < 0)) Py_CLEAR(out);
+        if (done < 0 || (!done && run_windows(&v) < 0)) Py_CLEAR(out);
     } else Py_CLEAR(out);
     conv_release(&v);
     Py_XDECREF(x);
@@ -402,6 +450,14 @@ static int is_mostly_zeros(const struct conv *v)
     return taps > 2.5 * products;
 }
 
+/* Whether there are places of images that no window reaches. */
+static int is_partly_empty(const struct conv *v)
+{
+    size reached = 0;
+    for (int k = 0; k < v->lattices; k++) reached += v->lattice[k].count[0] * v->lattice[k].count[1] * v->lattice[k].count[2];
+    return reached < v->pixels;
+}
+
 /* conv_input(g, weight, image shape, stride, padding, dilation, groups) */
 static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -426,7 +482,8 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
         v.from_image = v.filters * v.results, v.out_filter = v.pixels, v.out_image = v.groups * v.channels * v.pixels;
         int done = depthwise_run(&v, 1);
         if (!done) done = winograd_run(&v, 1);
-        if (done < 0 || (!done && run_windows(&v, v.pixels) < 0)) Py_CLEAR(out);
+        if (!done && is_partly_empty(&v)) memset(v.out, 0, PyArray_NBYTES(out));
+        if (done < 0 || (!done && v.lattices && run_windows(&v) < 0)) Py_CLEAR(out);
     } else Py_CLEAR(out);
     conv_release(&v);
     Py_XDECREF(g);

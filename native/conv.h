@@ -68,6 +68,9 @@ void conv_lattice(struct conv *v);
 /* Whether less is computed in vain when a plane is taken as one line than when each row is one. */
 int conv_is_flat(const struct conv *v, const struct lattice *l);
 
+/* The images, or what filters of one tap see of them in steps, which are one then; takes the reference. NULL with an error. */
+PyArrayObject *conv_pick(struct conv *v, PyArrayObject *x);
+
 /* Where the windows of a batch of images begin, filled up by SPARE. */
 void conv_list_places(const struct conv *v, size *place);
 /* Cycles for a panel of windows and a tap, of the better of packing windows and reading them where they lie. */

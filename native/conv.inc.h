@@ -335,9 +335,9 @@ static void F(conv_leave_out)(REAL *out, size out_filter, const struct lattice *
 }
 
 /* Some rows of a plane's results. Rows follow each other: what a vector writes behind one is written over by the next. */
-static void F(conv_rows)(REAL *to, const struct lattice *v, const REAL *from, size from_row, size rows)
+static void F(conv_rows)(REAL *to, const struct lattice *v, size length, const REAL *from, size from_row, size rows)
 {
-    const size length = v->count[2], row = v->to_step[1], lanes = GEMM_COLUMNS / 2;
+    const size row = v->to_step[1], lanes = GEMM_COLUMNS / 2;
     for (size y = 0; y < rows; y++, to += row, from += from_row) {
         if (v->to_step[2] > 1)
             for (size k = 0; k < length; k++) to[k * v->to_step[2]] = from[k];
@@ -353,6 +353,7 @@ static void F(conv_thin)(const struct windows *w)
     const struct lattice *v = w->lattice;
     const size taps = v->depth - w->bias, row = w->flat ? v->step[1] : v->count[2], most = CONV_THIN / row;
     const size high = w->flat ? most < 1 ? 1 : most < v->count[1] ? most : v->count[1] : 1;
+    const size wide = high > 1 || v->count[2] < CONV_THIN ? v->count[2] : CONV_THIN; /* long rows are cut */
     REAL *results = w->work;
     static const REAL none;
     for (size plane = 0; plane < w->images * v->count[0]; plane++)
@@ -363,12 +364,15 @@ static void F(conv_thin)(const struct windows *w)
             REAL *out = (REAL *)w->out + f * w->out_filter + n * w->out_image + v->to + z * v->to_step[0];
             for (size y = 0, rows; y < v->count[1] && (!y || !pool_stopped()); y += rows, from += rows * v->step[1]) {
                 rows = v->count[1] - y < high ? v->count[1] - y : high;
-                const size length = (rows - 1) * row + v->count[2];
-                size at = 0;
-                for (; length - at > 2 * GEMM_COLUMNS; at += 4 * GEMM_COLUMNS) F(conv_row4)(results + at, 0, a, from + at, v->offset, taps, start);
-                for (; length - at > GEMM_COLUMNS; at += 2 * GEMM_COLUMNS) F(conv_row2)(results + at, 0, a, from + at, v->offset, taps, start);
-                for (; at < length; at += GEMM_COLUMNS) F(conv_row)(results + at, 0, a, from + at, v->offset, taps, start);
-                F(conv_rows)(out + y * v->to_step[1], v, results, row, rows);
+                for (size x = 0; x < v->count[2]; x += wide) {
+                    const size columns = v->count[2] - x < wide ? v->count[2] - x : wide, length = (rows - 1) * row + columns;
+                    const REAL *seen = from + x;
+                    size at = 0;
+                    for (; length - at > 2 * GEMM_COLUMNS; at += 4 * GEMM_COLUMNS) F(conv_row4)(results + at, 0, a, seen + at, v->offset, taps, start);
+                    for (; length - at > GEMM_COLUMNS; at += 2 * GEMM_COLUMNS) F(conv_row2)(results + at, 0, a, seen + at, v->offset, taps, start);
+                    for (; at < length; at += GEMM_COLUMNS) F(conv_row)(results + at, 0, a, seen + at, v->offset, taps, start);
+                    F(conv_rows)(out + y * v->to_step[1] + x * v->to_step[2], v, columns, results, row, rows);
+                }
             }
         }
 }

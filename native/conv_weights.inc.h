@@ -163,6 +163,7 @@ static inline void F(conv_totals)(REAL *total, const F(vector) *sum, const int f
 enum { F(dot_filters) = VECTOR_BYTES == 64 ? 8 : 4, F(dot_taps) = VECTOR_BYTES == 64 ? 6 : 3 };
 CONV_DOTS(conv_dots8, F(dot_filters), 3) /* fewer in vain at the end of the taps */
 CONV_DOTS(conv_dots4, 4, F(dot_taps))
+CONV_DOTS(conv_dots2, 2, F(dot_taps))
 CONV_DOTS(conv_dots1, 1, 9)
 #undef CONV_DOTS
 #undef KEEP
@@ -190,7 +191,7 @@ static void F(conv_dots)(const struct weights *w)
     size line[CONV_LINES];
     for (size f = 0, filters; f < w->filters; f += filters) {
         const size there = w->filters - f;
-        filters = there < 3 ? 1 : there < F(dot_filters) ? there : F(dot_filters);
+        filters = there < F(dot_filters) ? there : F(dot_filters);
         memset(g, 0, F(dot_filters) * F(dot_row) * sizeof(REAL));
         for (size at = 0, lines; at < total && !pool_stopped(); at += lines) {
             lines = total - at < at_once ? total - at : at_once;
@@ -208,8 +209,9 @@ static void F(conv_dots)(const struct weights *w)
             for (size t = 0, taps; t < w->taps; t += taps) {
                 REAL *sums = (REAL *)w->sums + t * w->sums_row + f;
                 const size left = w->taps - t;
-                taps = filters == 1 ? 9 : filters <= 4 && F(dot_filters) > 4 ? F(dot_taps) : 3;
+                taps = filters == 1 ? 9 : filters == 2 || (filters <= 4 && F(dot_filters) > 4) ? F(dot_taps) : 3;
                 if (filters == 1) F(conv_dots1)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, 1, left, w->add || at);
+                else if (filters == 2) F(conv_dots2)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, 2, left, w->add || at);
                 else if (taps == 3) F(conv_dots8)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, filters, left, w->add || at);
                 else F(conv_dots4)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, filters, left, w->add || at);
             }

@@ -113,6 +113,8 @@ LARGE = {  # what several threads share out: images, filters, channels, groups
     "pieces": ((6, 40, 29, 31), (72, 40, 4, 4), (2, 2), (1, 1), (1, 1), 1),
     "pieces of volumes": ((2, 32, 6, 17, 18), (40, 32, 3, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1), 1),
     "steps, few channels": ((5, 3, 41, 43), (72, 3, 7, 7), (2, 2), (3, 3), (1, 1), 1),
+    "one tap, steps": ((3, 40, 3, 15, 22), (24, 40, 1, 1, 1), (2, 2, 3), (0, 0, 0), (1, 1, 1), 1),
+    "one tap, steps, groups": ((4, 24, 13, 22), (40, 12, 1, 1), (3, 2), (0, 0), (1, 1), 2),
     "steps, no padding": ((9, 4, 22, 24), (40, 4, 8, 8), (4, 4), (0, 0), (1, 1), 1),
     "steps, groups": ((3, 8, 21, 23), (80, 4, 5, 5), (3, 2), (0, 0), (1, 1), 2),
     "few filters, long rows": ((2, 2, 3, 2100), (14, 2, 3, 3), (1, 1), (1, 1), (1, 1), 1),
@@ -208,6 +210,12 @@ def test_images_that_are_not_finite(into: str, value: float, kernel: int, step: 
             far = np.isfinite(want) & (np.abs(want) > 1e20)
             np.testing.assert_allclose(got[~far], want[~far], rtol=1e-5, atol=1e-3, err_msg=name)
             np.testing.assert_allclose(got[far], want[far], rtol=1e-5, atol=1e32, err_msg=name)
+
+
+@pytest.mark.parametrize("filters", [1, 2, 5])
+def test_long_rows(filters: int) -> None:
+    """Of a million numbers, a part at a time."""
+    check((1, 2, 1_000_000), (filters, 2, 3), ((1,), (1,), (1,), 1), np.float32, True)
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])
