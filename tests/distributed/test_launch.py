@@ -35,10 +35,12 @@ def test_an_error_in_a_world_that_has_grown(alone):
     assert ended.code == 1 and "KeyError: 'on purpose'" in ended.err, ended
 
 
-def test_lines_of_ranks_stay_whole(tmp_path):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_lines_of_ranks_stay_whole(tmp_path, unbuffered):
     program = tmp_path / "lines.py"
     program.write_text("import os\nfor i in range(300):\n    print('rank', os.environ['RANK'], 'line', i)\n")
-    ended = execute([sys.executable, "-m", "wengert", "torchrun", "--standalone", "--nproc-per-node=3", program])
+    ended = execute([sys.executable, "-m", "wengert", "torchrun", "--standalone", "--nproc-per-node=3", program],
+        {"PYTHONUNBUFFERED": unbuffered})
     assert sorted(ended.out.splitlines()) == sorted(f"rank {r} line {i}" for r in range(3) for i in range(300))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Any
@@ -12,8 +13,8 @@ def prepare() -> None:
     Where there are others, print line by line: each line at once, and none within that of another.
     """
     launched_by_mpi = any(name.startswith(("PMI_", "PMIX_", "OMPI_")) for name in os.environ)
-    if (launched_by_mpi or "RANK" in os.environ) and hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(line_buffering=True)
+    if launched_by_mpi or "RANK" in os.environ:
+        _print_by_lines()
     if "RANK" in os.environ or not launched_by_mpi:
         return
     from ..distributed.world import launched
@@ -29,6 +30,18 @@ def prepare() -> None:
         "ROLE_NAME": "default", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 29500, "OMP_NUM_THREADS": 1}
     for name, value in values.items():
         os.environ.setdefault(name, str(value))
+
+
+def _print_by_lines() -> None:
+    if not isinstance(sys.stdout, io.TextIOWrapper):
+        return
+    if not isinstance(sys.stdout.buffer, io.RawIOBase):
+        sys.stdout.reconfigure(line_buffering=True)
+        return
+    old = sys.stdout  # it writes the words of a line one by one (PYTHONUNBUFFERED)
+    encoding, errors = old.encoding, old.errors
+    raw: Any = old.detach()
+    sys.stdout = sys.__stdout__ = io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=True)  # type: ignore[misc]
 
 
 def ends(code: Any) -> None:
