@@ -41,7 +41,8 @@ def _print_by_lines() -> None:
     old = sys.stdout  # it writes the words of a line one by one (PYTHONUNBUFFERED)
     encoding, errors = old.encoding, old.errors
     raw: Any = old.detach()
-    sys.stdout = sys.__stdout__ = io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=True)  # type: ignore[misc]
+    new: Any = io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=True)
+    sys.stdout = sys.__stdout__ = new  # type: ignore[misc]
 
 
 def ends(code: Any) -> None:
