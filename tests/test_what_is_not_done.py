@@ -263,7 +263,7 @@ def test_settings_of_precision():
         torch.set_float32_matmul_precision("highest")
 
 
-def test_texts_about_cards_name_no_way_that_is_not_there():
+def test_texts_about_cards_say_what_is_missing():
     for use in (
         lambda: torch.ones(1).cuda(),
         lambda: torch.ones(1, device="cuda"),
@@ -273,4 +273,4 @@ def test_texts_about_cards_name_no_way_that_is_not_there():
             AssertionError, match="Torch not compiled with CUDA enabled: wengert computes on the CPU alone"
         ) as caught:
             use()
-        assert "CuPy" not in str(caught.value)
+        assert "CuPy, which is not installed: pip install 'wengert[cuda]'" in str(caught.value)

@@ -17,7 +17,7 @@ REASONS = {
     "nn.quantized": "numbers are not quantized",
     "mkldnn_convolution": "call the operator itself",
     "align_tensors": "dimensions have no names",
-    "cuda.memory_usage": "there is no CUDA device",
+    "cuda.memory_usage": "this part of torch.cuda is not here",
     "jit.CompilationUnit": "there is no TorchScript; torch.jit.script and torch.jit.trace give",
     "jit.last_executed_optimized_graph": "there is no TorchScript; torch.jit.script and torch.jit.trace give",
     "onnx.export": "programs are not exported; save the module's state_dict",

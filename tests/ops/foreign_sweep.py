@@ -2,6 +2,9 @@
 
 usage: foreign_sweep.py [cuda] [PART/PARTS]    on strict arrays, or on CuPy's; every PARTSth operator, from PART on
 
+Both are the arrays of a device that the registry serves, so that tensors of two devices among the arguments are
+refused: no operator, and no gradient rule, makes tensors on the CPU on the way.
+
 A program of its own, because a class of foreign arrays that is installed stays so. Each operator has ``failures``, what
 did not agree (results, gradients, gradients of gradients), and ``left``, what ran on copies in NumPy.
 """
@@ -17,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import wengert as torch
-from wengert.arrays import foreign
+from wengert.functions.devices import array_class
 from wengert.tensor.functions import function
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -25,10 +28,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.ops.samples import ANY_VALUE, NO_SECOND, SAMPLES
 from tests.ops.sampling import draw
 
-if "cuda" in sys.argv:
-    from wengert.cuda.arrays import CudaArray as Array
-else:
-    from tests.arrays.strict_array import StrictArray as Array
+if "cuda" not in sys.argv:
+    from tests.cuda import fake
+
+    fake.install()
+Array = array_class(torch.device("cuda", 0))
 
 
 def moved(x: Any, seen: dict[int, Any]) -> Any:
@@ -38,6 +42,8 @@ def moved(x: Any, seen: dict[int, Any]) -> Any:
             t = torch.Tensor._wg_wrap(Array(Array.upload(x._wg_data)))
             seen[id(x)] = t.requires_grad_(x.requires_grad)
         return seen[id(x)]
+    if type(x) is np.ndarray:  # class numbers
+        return Array(Array.upload(x))
     return [moved(v, seen) for v in x] if isinstance(x, list) else x
 
 
@@ -98,7 +104,6 @@ def failure(name: str, sample: Any) -> str:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    foreign.install(Array)
     part, _, parts = next((a for a in sys.argv if "/" in a and a[0].isdigit()), "0/1").partition("/")
     table = {}
     for name, samples in list(SAMPLES.items())[int(part) :: int(parts)]:

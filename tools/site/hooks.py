@@ -39,7 +39,7 @@ NAV = {
     "Lessons": ("lessons/README.md", "lessons/*.md", "tiny.md", "draw.md", "figures.md"),
     "Mistakes explained": ("explain.md", "field-guide.md"),
     "Reference": ("coverage.md", "operators.md", "subgradients.md", "profiler.md", "memory.md", "curvature.md",
-        "distributed.md", "rpc.md", "multiprocessing.md", "census.md"),
+        "cuda.md", "distributed.md", "rpc.md", "multiprocessing.md", "census.md"),
     "API": ("api/index.md", "api/torch.md", "api/torch.Tensor.md", "api/*.md"),
     "Operators": ("operators/*.md",),
     "Performance": ("performance.md", "operators_speed.md", "models_speed.md", "scale.md"),

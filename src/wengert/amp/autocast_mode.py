@@ -12,17 +12,19 @@ import warnings
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.array_likes import FOREIGN
 from ..arrays.context import ContextVar
 from ..arrays.dtypes import NAMES, dtype
+from ..arrays.foreign import class_among
+from ..functions.devices import HOSTED, available
 from ..graph.interceptors import Interceptor
 from ..graph.modes import CASTS, RECORD, SILENT, Scope, change, decorate, modes, set_modes
 from ..tensor import Tensor
 from ..tensor.classes import NATIVE_CALLS
-from ..tensor.types import HOSTED
 from ..tensor.types import device as _device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ..graph.interceptors import Call
     from ..graph.modes import Modes
@@ -47,21 +49,40 @@ _AS_IT_COMES = frozenset(
     ("linalg_cross", "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_vector_norm"))
 
 
-_in_float: dict[str, bool] = {}  # of the names that were asked about, whether they are computed in float32
 _UNCAST = frozenset((type(None), bool, int, float, str))
+# The same for CUDA, where sums and elementwise functions of great range are of float32 too.
+CUDA_LOWER = LOWER | frozenset(("addmv", "addr", "einsum", "gru_layer", "mv"))
+CUDA_FLOAT = (FLOAT - frozenset(("avg_pool3d", "grid_sample", "gru_layer", "quantile", "nanquantile", "stft", "istft",
+    "trace", "view_as_complex"))) | frozenset(("acos", "asin", "cosh", "cosine_similarity", "cumprod", "cumsum", "dist",
+    "erfinv", "exp", "expm1", "group_norm", "layer_norm", "log", "log10", "log1p", "log2", "log_softmax", "norm",
+    "pdist", "pow", "prod", "reciprocal", "renorm", "rsqrt", "sinh", "soft_margin_loss", "softmax", "softmin",
+    "softplus", "sum", "tan"))
+
+
+_ASKED_OF_CUDA: dict[str, bool] = {}
 
 
 class Caster(Interceptor):
-    """The interceptor of an autocast region. ``casts()``: the weights cast so far, None if they are not kept."""
+    """The interceptor of an autocast region. ``casts()``: the weights cast so far, None if they are not kept.
+
+    ``kind``: of the device whose tensors it casts.
+    """
 
     order = CASTS
+    lower, single = LOWER, FLOAT
+    families: tuple[str, ...] = _FLOAT_FAMILIES
+    asked: dict[str, bool] = {}  # of the names that came, whether they are computed in float32
 
-    def __init__(self, dtype: Any, casts: Callable[[], dict[Any, Any] | None]) -> None:
-        self.dtype, self.casts = dtype, casts
+    def __init__(self, dtype: Any, casts: Callable[[], dict[Any, Any] | None], kind: str = "cpu") -> None:
+        self.dtype, self.casts, self.kind = dtype, casts, kind
+        if kind != "cpu":
+            self.lower, self.single, self.families, self.asked = CUDA_LOWER, CUDA_FLOAT, (), _ASKED_OF_CUDA
         self._within: tuple[Modes | None, Modes] = (None, RECORD)  # modes, and what they are without this region
 
     def applies_to(self, call: Call) -> bool:
-        return call.kind in ("operator", "composite") and call.out is None  # where results go says what they are
+        if call.kind not in ("operator", "composite") or call.out is not None:  # where results go says what they are
+            return False
+        return not FOREIGN or kind_among(call.args) == self.kind
 
     def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
         """The call with its arguments cast; an operator made of others runs in the precision of the whole."""
@@ -100,11 +121,12 @@ class Caster(Interceptor):
 
     def _wanted(self, name: str) -> Any:
         """The dtype that an operator computes in, None if it takes what comes."""
-        if name in LOWER:
+        if name in self.lower:
             return self.dtype
-        found = _in_float.get(name)
+        found = self.asked.get(name)
         if found is None:
-            found = _in_float[name] = name in FLOAT or (name.startswith(_FLOAT_FAMILIES) and name not in _AS_IT_COMES)
+            found = self.asked[name] = (name in self.single
+                or (name.startswith(self.families) and name not in _AS_IT_COMES))
         return _FLOAT32 if found else None
 
     def _cast(self, v: Any, dtype: Any, m: Any) -> Any:
@@ -147,9 +169,28 @@ def _known(device_type: Any, name: str) -> str:
     return device_type
 
 
-def caster() -> Caster | None:
-    """The observer of the region in force on the CPU."""
-    return next((o for o in modes().watchers if isinstance(o, Caster)), None)
+def caster(kind: str = "cpu") -> Caster | None:
+    """The observer of the region in force for a kind of device."""
+    return next((o for o in modes().watchers if isinstance(o, Caster) and o.kind == kind), None)
+
+
+def kind_among(values: Any) -> str:
+    """The kind of device of the tensors among arguments."""
+    cls = class_among([t._wg_data for t in _tensors(values)])
+    return "cpu" if cls is None else str(cls.device[0])
+
+
+def _tensors(values: Any) -> Iterator[Any]:
+    for v in values:
+        if isinstance(v, Tensor):
+            yield v
+        elif type(v) in (list, tuple):
+            yield from _tensors(v)
+
+
+def serves(kind: str) -> bool:
+    """Whether autocast does something for a kind of device: tensors can be there."""
+    return kind == "cpu" or (available(kind) and kind not in HOSTED)
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -160,7 +201,7 @@ def is_autocast_available(device_type: str) -> bool:
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether autocast is on for the device."""
     kind = _known(device_type, "is_autocast_enabled")
-    return caster() is not None if kind == "cpu" else kind in _enabled.get()
+    return caster(kind) is not None if serves(kind) else kind in _enabled.get()
 
 
 def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
@@ -177,16 +218,16 @@ def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
         raise TypeError("set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not "
             f"{type(enabled).__name__}")
     kind = _known(device_type, "set_autocast_enabled")
-    if kind == "cpu":
-        switch(enabled)
+    if serves(kind):
+        switch(enabled, kind)
     else:
         _enabled.set(_enabled.get() | {kind} if enabled else _enabled.get() - {kind})
 
 
-def switch(enabled: bool) -> None:
-    """Switch autocast on or off for the CPU, with what is set at the time."""
-    others = tuple(o for o in modes().watchers if not isinstance(o, Caster))
-    change(watchers=(*others, Caster(get_autocast_dtype("cpu"), casts)) if enabled else others)
+def switch(enabled: bool, kind: str = "cpu") -> None:
+    """Switch autocast on or off for a kind of device, with what is set at the time."""
+    others = tuple(o for o in modes().watchers if not (isinstance(o, Caster) and o.kind == kind))
+    change(watchers=(*others, Caster(get_autocast_dtype(kind), casts, kind)) if enabled else others)
 
 
 def get_autocast_dtype(device_type: str) -> Any:
@@ -202,8 +243,8 @@ def set_autocast_dtype(device_type: str, dtype_: Any) -> None:
         raise TypeError("set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not "
             f"{type(dtype_).__name__}")
     _dtypes.set({**_dtypes.get(), kind: dtype_})
-    if kind == "cpu" and caster() is not None:
-        switch(True)
+    if caster(kind) is not None:
+        switch(True, kind)
 
 
 def is_autocast_cache_enabled() -> bool:
@@ -282,8 +323,9 @@ set_autocast_gpu_dtype = _old("set_autocast_gpu_dtype(dtype)", "set_autocast_dty
 class autocast(Scope):
     """A context, or a decorator, in which operators choose their precision.
 
-    ``device_type``: ``"cpu"`` (for any other device the region does nothing, with a warning). ``dtype``: ``bfloat16``
-    (default) or ``float16``. ``cache_enabled``: a weight is cast once in a region rather than at each use. Run the
+    ``device_type``: ``"cpu"``, or ``"cuda"`` where there is such a device (for any other the region does nothing, with
+    a warning): operators on its tensors are concerned. ``dtype``: ``bfloat16`` or ``float16`` (the default on CUDA).
+    ``cache_enabled``: a weight is cast once in a region rather than at each use. Run the
     forward and the loss inside; call ``backward`` outside.
 
     >>> a = torch.ones(2, 2)
@@ -300,14 +342,15 @@ class autocast(Scope):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{self.device}'")
         self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
-        if enabled and self.device != "cpu":
+        if enabled and not serves(self.device):
             if self.device not in HOSTED:
                 warnings.warn(f"{self.device.upper()} is not available or torch_xla is imported. Disabling autocast.",
                     stacklevel=2)
             enabled = False
         elif enabled and str(self.fast_dtype) not in ("torch.bfloat16", "torch.float16"):
-            warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
-                "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.", stacklevel=2)
+            name = self.device.upper()
+            warnings.warn(f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{name} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.", stacklevel=2)
             enabled = False
         self._enabled = enabled
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..functions.devices import HOSTED, available
 from ..tensor import Tensor, wrap
-from ..tensor.types import HOSTED
+from ..tensor.types import device as _device
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +56,8 @@ class GradScaler:
     def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0,
             backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True) -> None:
         self._device, self._enabled = device, enabled
-        if enabled and device != "cpu":
+        kind = _device(device).type
+        if enabled and kind != "cpu" and (kind in HOSTED or not available(kind)):
             import warnings
 
             name = "torch.cuda.amp.GradScaler" if device == "cuda" else "GradScaler"

@@ -30,6 +30,14 @@ class LeavesDeviceError(TypeError):
     """Something asked for the elements of a foreign array as a NumPy array."""
 
 
+def label(kind: Any) -> str:
+    """The name of the device of a class of arrays: ``"cuda:0"``, ``"cpu"``."""
+    if kind not in FOREIGN:
+        return "cpu"
+    name, index = kind.device
+    return name if index is None else f"{name}:{index}"
+
+
 class Flags:
     """What ``ndarray.flags`` says, of a foreign array."""
 
@@ -77,6 +85,11 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
     def upload(cls, array: Any) -> Any:
         """The inner array with the elements of a NumPy array."""
         raise NotImplementedError
+
+    @classmethod
+    def made(cls, name: str, shape: Any, dtype: np.dtype) -> Any:
+        """A new inner array, by the function ``name`` of the library: ``empty``, ``zeros`` or ``ones``."""
+        return getattr(cls.xp, name)(shape, dtype)
 
     def download(self) -> np.ndarray:
         """The elements, copied into a NumPy array."""
@@ -150,6 +163,9 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         kind = type(value)
         if kind is cls:
             return value.inner
+        if kind in FOREIGN:
+            raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, "
+                f"{label(cls)} and {label(kind)}!")
         if kind is np.ndarray:
             return value[()] if not value.ndim and value.dtype.kind in "biufc" else cls.upload(value)
         if kind in (list, tuple):
@@ -159,8 +175,19 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         return value
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        raise LeavesDeviceError(f"can't convert {self.device[0]} device type tensor to numpy. Use Tensor.cpu() to copy "
-            "the tensor to host memory first.")
+        raise LeavesDeviceError(f"can't convert {label(type(self))} device type tensor to numpy. Use Tensor.cpu() to "
+            "copy the tensor to host memory first.")
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.inner.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.inner.__dlpack_device__()  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_dlpack(cls, source: Any) -> Any:
+        """The inner array on the memory of another library's array."""
+        return cls.xp.from_dlpack(source)
 
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
@@ -240,7 +267,10 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
                 if not part.startswith("_") and part not in ("lib", "core"):
                     space = getattr(space, part, None)
             call = getattr(space, func.__name__, None)
-        if call is None or (func.__name__ in WRITERS and type(args[0]) is not cls):
+        if call is not None and func.__name__ in WRITERS and type(args[0]) is not cls:
+            raise LeavesDeviceError("Expected all tensors to be on the same device, but found at least two devices, "
+                f"{label(cls)} and {label(type(args[0]))}!")
+        if call is None:
             raise LeavesDeviceError(f"{module}.{func.__name__}")
         return self._called(call, args, {k: v for k, v in kwargs.items() if k not in ("device", "like")})
 
@@ -377,7 +407,7 @@ def run(name: str, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         found = call(*args, **kwargs)
     except LeavesDeviceError as error:
         return on_host(name, call, args, kwargs, error)
-    if type(found) not in FOREIGN:
+    if type(found) not in FOREIGN and name != "to_device":  # whose result may be on the CPU
         cls = class_among((*args, *kwargs.values()))
         if cls is not None:
             return _uploaded(cls, found)

@@ -15,6 +15,7 @@ import numpy as np
 from .array_likes import ARRAYS, Window, as_array
 from .dtypes import RARE_IN_USE
 from .float8 import converted, imag_of, real_of
+from .foreign import LeavesDeviceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,4 +166,7 @@ def put(target: Any, numbers: Any, where: Any = True) -> None:
     numbers = plain(numbers)
     if RARE_IN_USE and type(numbers) is np.ndarray and numbers.dtype != target.dtype:
         numbers = converted(numbers, target.dtype)
-    np.copyto(target, numbers, casting="unsafe", where=where)
+    try:
+        np.copyto(target, numbers, casting="unsafe", where=where)
+    except LeavesDeviceError as error:  # the numbers are on another device
+        raise RuntimeError(str(error)) from None

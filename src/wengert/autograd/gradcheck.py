@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.devices import alike
 from ..tensor import wrap
 from ._entry_points import grad
 from ._gradcheck.error import GradcheckError
@@ -141,7 +142,7 @@ def _random_like(o: Any, noncontiguous: bool) -> Any:
     a = rand(o.shape, dtype=o.dtype).mul_(2).sub_(1)._wg_data
     if noncontiguous and a.ndim:
         a = np.repeat(a, 2, axis=-1)[..., ::2]
-    return wrap(a).requires_grad_()
+    return wrap(alike(a, o._wg_data)).requires_grad_()
 
 
 # -- Jacobians alone: once private, and used outside ever since --------------------------------------------------------

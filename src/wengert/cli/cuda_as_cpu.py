@@ -19,9 +19,10 @@ from ..arrays import memory
 from ..backends import cuda as cuda_backend
 from ..backends import cudnn
 from ..functions.conversion import LEGACY, _by_place
+from ..functions.devices import HOSTED
 from ..random import get_rng_state, initial_seed, set_rng_state
 from ..tensor import Tensor
-from ..tensor.types import CPU, HOSTED, device
+from ..tensor.types import CPU, device
 from . import spawn
 
 if TYPE_CHECKING:

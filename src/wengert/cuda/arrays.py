@@ -1,16 +1,17 @@
-"""Arrays on a CUDA device: CuPy's, by the protocol of foreign arrays.
+"""Arrays on a CUDA device: CuPy's, by the protocol of foreign arrays. The extra ``wengert[cuda]`` brings CuPy.
 
-They are for the engine's operators; ``device="cuda"`` is not among the devices on which tensors can be made yet. The
-extra ``wengert[cuda]`` brings CuPy.
+One class is made of ``CudaArray`` for each device; its calls run with that device as the current one.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..arrays.foreign import ForeignArray
+from ..functions.checks import OutOfMemoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +51,23 @@ class CudaArray(ForeignArray):
 
     @classmethod
     def upload(cls, array: Any) -> Any:
-        return cupy.asarray(array, order="K")
+        with cls.on_device():
+            return cupy.asarray(array, order="K")
+
+    @classmethod
+    def made(cls, name: str, shape: Any, dtype: np.dtype) -> Any:
+        with cls.on_device():
+            return getattr(cupy, name)(shape, dtype)
+
+    @classmethod
+    def from_dlpack(cls, source: Any) -> Any:
+        with cls.on_device():
+            return cupy.from_dlpack(source)
+
+    @classmethod
+    def on_device(cls) -> Any:
+        """A context in which the class's device is the current one."""
+        return _Current(cls.device[1] or 0)
 
     def download(self) -> np.ndarray:
         return cupy.asnumpy(self.inner, order="A")  # type: ignore[no-any-return]
@@ -60,3 +77,31 @@ class CudaArray(ForeignArray):
 
     def address(self) -> int:
         return self.inner.data.ptr  # type: ignore[no-any-return]
+
+    def _called(self, call: Any, args: Any, kwargs: Any) -> Any:
+        with self.on_device():
+            return super()._called(call, args, kwargs)
+
+
+class _Current:
+    """A context in which a device is the current one; what CuPy says of too little memory is said as PyTorch does."""
+
+    __slots__ = ("before", "index")
+
+    def __init__(self, index: int) -> None:
+        self.index = self.before = index
+
+    def __enter__(self) -> None:
+        self.before = cupy.cuda.runtime.getDevice()
+        if self.before != self.index:
+            cupy.cuda.runtime.setDevice(self.index)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if self.before != self.index:
+            cupy.cuda.runtime.setDevice(self.before)
+        if kind is not None and issubclass(kind, cupy.cuda.memory.OutOfMemoryError):
+            from .memory import out_of_memory
+
+            wanted = re.search(r"allocating ([\d,]+) bytes", str(error))
+            size = int(wanted[1].replace(",", "")) if wanted else 0
+            raise OutOfMemoryError(out_of_memory(size, self.index)) from error

@@ -11,9 +11,10 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.context import ContextVar
+from ..functions.devices import hosted, placed
 from ..functions.places import PLACES
 from ..graph.modes import RECORD, modes, set_modes
-from ..tensor.types import CPU, hosted, placed
+from ..tensor.types import CPU
 from ..tensor.types import device as device_type
 from .function_modes import TorchFunctionMode, on_the_cpu, set_on_the_cpu
 from .torch_function import ask_mode

@@ -7,6 +7,7 @@ from typing import Any, Union
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.array_likes import new_filled
 from ..arrays.errors import warn_once
 from ..arrays.layouts import format_name, is_in_format, seems, strides_for
 from ..arrays.lazy import window as plain_window
@@ -23,10 +24,11 @@ from ..tensor.inplace import check_writable
 from ..tensor.namespaces import TRACED_OPS
 from ..tensor.record import undifferentiable
 from ..tensor.tensor import Tensor
-from ..tensor.types import CPU, contiguous_format, hosted, on_cpu, placed, preserve_format, strided
+from ..tensor.types import CPU, contiguous_format, preserve_format, strided
 from ..tensor.types import device as device_type
 from . import legacy_constructors
 from .creation import finish, without_numbers
+from .devices import brought, device_of, hosted, placed
 from .legacy_constructors import by_keyword, legacy
 from .places import described
 from .sizes import sizes_given
@@ -44,11 +46,16 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         dtype = dt.OF_TYPES[dtype]
     if dtype is not None and not isinstance(dtype, dt.dtype):
         raise TypeError(f"to() received an invalid combination of arguments - got (dtype={type(dtype).__name__})")
-    if device is not None and device is not CPU and placed(device) is not None:
+    where = None if device is None or device is CPU else placed(device)
+    if where is not None and where.type == "meta":
         if not self.is_meta:
             return _moved(self, dtype, memory_format)
     elif device is not None and self.is_meta:
         raise NotImplementedError(NO_DATA)
+    elif device is not None and (where is not None or type(self._wg_data) is not np.ndarray):
+        there = brought(self, where)
+        if there is not self:
+            return to(there, dtype=dtype, memory_format=memory_format)
     if len(flags) > 1:
         copy = flags[1]  # the first is non_blocking
     kept = (memory_format is preserve_format or memory_format is None
@@ -111,9 +118,12 @@ def _to(name: str, target: Any) -> Any:
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
     """The name of the tensor's type, or the tensor in another type."""
     if dtype is None:
-        return f"torch.{'meta.' if self.is_meta else ''}{dt.scalar_name(self._wg_data.dtype)}Tensor"
+        kind = "meta" if self.is_meta else device_of(self._wg_data).type
+        return f"torch.{'' if kind == 'cpu' else f'{kind}.'}{dt.scalar_name(self._wg_data.dtype)}Tensor"
     if isinstance(dtype, str):
-        name = dtype.removeprefix("torch.").removesuffix("Tensor")
+        where, dot, name = dtype.removeprefix("torch.").removesuffix("Tensor").rpartition(".")
+        if dot:
+            self = to(self, where)
         found = next((k for k, v in dt.SCALAR_NAMES.items() if v == name), None)
         if found is None:
             raise ValueError(f"invalid type: '{dtype}'")
@@ -164,16 +174,20 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor on the CPU, where it is (but for one that has no numbers)."""
+    """The tensor on the CPU: itself if it is there, else a copy, through which gradients pass."""
     if self.is_meta:
         raise NotImplementedError(NO_DATA)
-    return self
+    if type(self._wg_data) is np.ndarray:
+        return self
+    return to(self, CPU) if memory_format is None else to(self, CPU, memory_format=memory_format)
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    """The tensor on a GPU."""
-    on_cpu("cuda" if device is None else device)
-    return self
+    """The tensor on a GPU: itself if it is there, else a copy, through which gradients pass."""
+    where = device_type("cuda") if device is None else device_type(device)
+    if where.type != "cuda":
+        raise ValueError(f"Invalid device, must be cuda device, but got {where}")
+    return to(self, where) if memory_format is None else to(self, where, memory_format=memory_format)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
@@ -244,7 +258,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         _check_device(self, source)
     check_writable(self, recording, m, shared=True)
     if source is None:
-        array = np.empty(0, self._wg_data.dtype)
+        array = new_filled(self._wg_data, np.empty, 0, self._wg_data.dtype)
     elif given is not None and size is None:
         array = plain_window(given._wg_data)
     else:

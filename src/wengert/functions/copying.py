@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.array_likes import has_memory
 from ..arrays.storageless import StoragelessArray
 from ..tensor.autograd_meta import new_version, requires_grad
 from ..tensor.tensor import Tensor
@@ -25,7 +26,7 @@ def memory_of(t: Tensor) -> np.ndarray:
 def deep_copy(t: Tensor, memo: dict[Any, Any]) -> Any:
     """A copy of a leaf; tensors that share memory share it in the copy too."""
     seen = t._wg_data
-    if type(seen) is not np.ndarray:
+    if not has_memory(seen):
         return _deep_copy_of(t, seen.like(seen.window) if type(seen) is StoragelessArray else seen.copy(), memo)
     flat, offset, strides = place_of(seen)
     key = ("wengert memory", place_and_type(flat))
@@ -68,7 +69,7 @@ def own_slots(t: Any) -> dict[str, Any]:
 def _deep_copy_of(t: Tensor, array: Any, memo: dict[int, Any]) -> Any:
     new = object.__new__(type(t))
     new._wg_data, new._wg_edge, new._wg_meta, new._wg_vc = array, None, None, new_version()
-    if type(array) is np.ndarray and not new.is_inference():
+    if has_memory(array) and not new.is_inference():
         new._wg_vc[0] = 1  # in PyTorch its memory is put in, and that counts as a write
     memo[id(t)] = new
     if requires_grad(t):

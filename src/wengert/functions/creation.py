@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import uninitialized
+from ..arrays.devices import class_of, moved
 from ..arrays.errors import check_countable, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted
 from ..arrays.layouts import blank, format_name, format_strides, layout_like, strides_for
@@ -23,8 +24,9 @@ from ..tensor.autograd_meta import INFERENCE_VERSION, bump, meta_of
 from ..tensor.autograd_meta import requires_grad as is_recorded
 from ..tensor.namespaces import TRACED_OPS
 from ..tensor.tensor import Tensor
-from ..tensor.types import on_cpu, placed, strided
+from ..tensor.types import strided
 from .data import array_of
+from .devices import array_class, on_cpu, placed, taken
 from .memory import file_array
 from .places import described
 from .sizes import shape_of, sizes_given
@@ -34,9 +36,9 @@ if TYPE_CHECKING:
 
 
 def finish(array: Any, requires_grad: bool = False, where: Any = None) -> Tensor:
-    """A new leaf around ``array``. ``where``: None, or the device ``meta``, which has no numbers."""
+    """A new leaf around ``array``, on the device ``where`` (None: where the array is)."""
     if where is not None:
-        array = without_numbers(array)
+        array = without_numbers(array) if where.type == "meta" else moved(array, array_class(where))
     t = Tensor._wg_wrap(array)
     if modes().inference:
         t._wg_vc = INFERENCE_VERSION
@@ -57,6 +59,23 @@ def without_numbers(array: Any) -> Any:
 def unmade(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None) -> Any:
     """A storageless array of this shape on the device ``meta``."""
     return StoragelessArray.of(shape, strides, 0, dtype, "meta")
+
+
+def elsewhere(where: Any, shape: tuple[int, ...], d: np.dtype, strides: tuple[int, ...] | None = None,
+        make: Callable[..., Any] = np.empty) -> Any:
+    """A new array on a device other than the CPU; ``make`` is ``np.empty`` or the like, ``strides`` count elements."""
+    if where.type == "meta":
+        return unmade(shape, d, strides)
+    kind = array_class(where)
+    if strides is None:
+        return kind(kind.made(make.__name__, shape, d))
+    flat = kind(kind.made(make.__name__, span(shape, strides), d))
+    return flat.look(shape, [s * d.itemsize for s in strides], 0)
+
+
+def span(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """How many elements memory must hold for these strides."""
+    return 1 + builtins.sum((n - 1) * s for n, s in zip(shape, strides)) if builtins.all(shape) else 0
 
 
 def np_dtype(dtype: Any, default: np.dtype | None = None) -> np.dtype:
@@ -116,7 +135,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         obj = frombuffer(obj, dtype=dt.of(dt.default_float()) if dtype is None else dtype)
     t = as_tensor(obj, dtype, device)
     shares = ((isinstance(obj, Tensor) and t is obj)
-        or (isinstance(obj, np.ndarray) and np.may_share_memory(obj, t._wg_data)))
+        or (isinstance(obj, np.ndarray) and type(t._wg_data) is np.ndarray and np.may_share_memory(obj, t._wg_data)))
     if copy is False and not shares:
         if isinstance(obj, np.generic):
             raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
@@ -237,10 +256,13 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     >>> t
     tensor([7, 1, 2])
     """
-    on_cpu(device)
+    where = placed(device)
     if isinstance(ext_tensor, Tensor):
         ext_tensor._wg_check_shareable()
         array = ext_tensor._wg_data
+        where = where if device is not None else None
+    elif (found := taken(ext_tensor)) is not None:
+        array = found
     else:
         source = ext_tensor
         if not hasattr(source, "__dlpack__"):  # a capsule
@@ -250,7 +272,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         except ValueError as error:
             raise RuntimeError("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed "
                 "only once, so you might have already constructed a tensor from it once.") from error
-    return finish(array.copy() if copy else array)
+    return finish(array.copy() if copy else array, False, where)
 
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -269,8 +291,9 @@ LAYOUTS: dict[str, Callable[..., Any]] = {}
 
 def _new(where: Any, shape: tuple[int, ...], d: np.dtype, strides: tuple[int, ...] | None, requires_grad: bool,
         make: Callable[..., np.ndarray] = np.empty) -> Tensor:
-    """A new tensor on the CPU, or (``where``) on the device ``meta``."""
-    return finish(blank(shape, d, strides, make) if where is None else unmade(shape, d, strides), requires_grad)
+    """A new tensor on the CPU, or on the device ``where``."""
+    return finish(blank(shape, d, strides, make) if where is None else elsewhere(where, shape, d, strides, make),
+        requires_grad)
 
 
 def _sized(name: str, make: Callable[..., np.ndarray],
@@ -294,7 +317,7 @@ def _sized(name: str, make: Callable[..., np.ndarray],
             return write_out(out, make(shape, out_type(out, dtype, dt.default_float())), name, requires_grad)
         d = np_dtype(dtype)
         if memory_format is None:
-            return finish(make(shape, d) if where is None else unmade(shape, d), requires_grad)
+            return finish(make(shape, d) if where is None else elsewhere(where, shape, d, None, make), requires_grad)
         if format_name(memory_format) == "preserve_format":
             raise RuntimeError("unsupported memory format Preserve")
         return _new(where, shape, d, format_strides(shape, memory_format), requires_grad, make)
@@ -316,7 +339,7 @@ def _sized(name: str, make: Callable[..., np.ndarray],
         shape = sizes_given("new_" + name, sizes, size)
         check_sizes(shape, "")
         d = np_dtype(dtype, self._wg_data.dtype)
-        return finish(make(shape, d) if placed(device, self) is None else unmade(shape, d), requires_grad)
+        return _new(placed(device, self), shape, d, None, requires_grad, make)
 
     return (described(sized, name, f"A tensor of the given sizes, {doc}."),
         _by_example(described(like, name + "_like", f"A tensor of the shape and type of ``input``, {doc}.")),
@@ -378,7 +401,7 @@ def write_out(out: Tensor, array: np.ndarray, name: str, requires_grad: bool = F
     if out._wg_data.shape == array.shape:
         out._wg_data[...] = array
     else:
-        out._wg_data = array.astype(out._wg_data.dtype)
+        out._wg_data = moved(array.astype(out._wg_data.dtype), class_of(out._wg_data))
     bump(out)
     return out._wg_require() if requires_grad else out
 
@@ -420,7 +443,10 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
     d = np_dtype(dtype) if dtype is not None else (dt.of_python(value) or dt.default_float())
     refuse_overflow(value, d)
     if where is not None:
-        return finish(unmade(shape, d), requires_grad)
+        made = finish(elsewhere(where, shape, d), requires_grad)
+        if where.type != "meta":
+            made._wg_data[...] = converted(np.asarray(value), d)
+        return made
     return finish(np.full(shape, converted(np.asarray(value), d), d), requires_grad)
 
 
@@ -494,10 +520,10 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
             f"({len(steps)})")
     if builtins.any(s < 0 for s in steps):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
-    if placed(device) is not None:
-        return finish(unmade(shape, d, steps), requires_grad)
-    count = 1 + builtins.sum((n - 1) * s for n, s in zip(shape, steps)) if builtins.all(shape) else 0
-    flat = uninitialized.empty(count, d)
+    where = placed(device)
+    if where is not None:
+        return finish(elsewhere(where, shape, d, steps), requires_grad)
+    flat = uninitialized.empty(span(shape, steps), d)
     return finish(np.lib.stride_tricks.as_strided(flat, shape, [s * d.itemsize for s in steps]), requires_grad)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.array_likes import FOREIGN
 from ..arrays.layouts import is_in_format
 from ..arrays.lazy import address, marks, window
 from ..arrays.storageless import StoragelessArray
@@ -15,6 +16,7 @@ from ..arrays.strides import steps
 from ..tensor.autograd_meta import INFERENCE_VERSION, Released
 from ..tensor.exchange import refuse_pointer
 from ..tensor.types import CPU, META, Size, contiguous_format, device, strided
+from .devices import device_of
 from .memory import block_of
 
 if TYPE_CHECKING:
@@ -93,7 +95,9 @@ class Geometry(Methods):
     @property
     def device(self) -> Any:
         a = self._wg_data
-        return CPU if type(a) is not StoragelessArray else META if a.device == "meta" else device(a.device)
+        if type(a) is np.ndarray:
+            return CPU
+        return device_of(a) if type(a) is not StoragelessArray else META if a.device == "meta" else device(a.device)
 
     @property
     def ndim(self) -> int:
@@ -136,6 +140,8 @@ class Geometry(Methods):
     def storage_offset(self) -> int:
         """Where this tensor begins in its memory, in elements."""
         a = b = window(self._wg_data)
+        if type(a) in FOREIGN:
+            return a.start() // a.itemsize
         while isinstance(b.base, np.ndarray):
             b = b.base
         return (address(a) - address(b)) // a.itemsize

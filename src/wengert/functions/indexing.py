@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.devices import alike, on_cpu
 from ..arrays.errors import bad_index, refuse_overflow, warn
 from ..dispatch.torch_function import ask, owners_of
 from ..graph.modes import RECORD, SILENT, modes
@@ -292,7 +293,8 @@ def _put(target: Tensor, advanced: tuple[list[Any], list[Any]], value: Any) -> N
     indices, masks = advanced
     by_mask = masks[0]._wg_data.dtype.kind == "b"
     if not isinstance(value, Tensor):
-        value = Tensor._wg_wrap(np.asarray(number(value, target._wg_data.dtype), target._wg_data.dtype))
+        found = np.asarray(number(value, target._wg_data.dtype), target._wg_data.dtype)
+        value = Tensor._wg_wrap(alike(found, target._wg_data))
     elif value._wg_data.dtype != target._wg_data.dtype and value.numel() == 1 and len(masks) == 1 and by_mask:
         # PyTorch fills by the mask; what is put at places it does not convert
         value = function("cast")(value, target.dtype)
@@ -330,7 +332,8 @@ def number(value: Any, dtype: np.dtype) -> Any:
 
 def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ...]:
     key = tuple(slice(None) if i is None else np.zeros(i._wg_data.shape, i._wg_data.dtype) if i._wg_opaque
-        else i._wg_data for i in indices)
+        or (type(i._wg_data) is not np.ndarray and i._wg_data.dtype.kind != "b") else on_cpu(i._wg_data)
+        for i in indices)
     try:
         return np.broadcast_to(np.zeros((), bool), a.shape)[key].shape
     except IndexError as error:

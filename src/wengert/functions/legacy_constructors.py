@@ -10,10 +10,11 @@ from ..arrays import dtypes as dt
 from ..arrays import uninitialized
 from ..arrays.lazy import plain
 from ..tensor.tensor import Tensor
-from ..tensor.types import Size, placed
+from ..tensor.types import Size
 from ..tensor.types import device as device_type
 from .creation import check_sizes, finish
 from .data import array_of
+from .devices import placed
 from .sizes import shape_of
 from .storage import look_at
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import lazy
+from ..arrays.array_likes import FOREIGN, new_filled
 from ..arrays.layouts import strides_for
 from ..arrays.lazy import address
 
@@ -57,13 +58,17 @@ def _flattened(array: np.ndarray) -> np.ndarray | None:
     return dense.reshape(-1) if dense.flags.c_contiguous else None
 
 
-def place_of(array: np.ndarray) -> tuple[np.ndarray, int, tuple[int, ...]]:
+def place_of(array: Any) -> tuple[np.ndarray, int, tuple[int, ...]]:
     """The flat memory that an array looks at, the offset at which it starts and its strides, both in elements.
 
     Arrays that share memory get the same. An array that no memory, offset and positive strides can describe (a reversed
     view, say) is copied.
     """
     array = lazy.window(array)
+    if type(array) in FOREIGN:
+        item = array.itemsize
+        flat = array.look((array.owner.nbytes // item,), (item,), 0)
+        return flat, array.start() // item, tuple(s // item for s in array.strides)
     flat, item = _flattened(owner_of(array)), array.itemsize
     if flat is not None:
         whole = flat.nbytes // item
@@ -79,7 +84,7 @@ def place_of(array: np.ndarray) -> tuple[np.ndarray, int, tuple[int, ...]]:
     return np.ascontiguousarray(array).reshape(-1), 0, strides_for(array.shape, range(array.ndim))
 
 
-def array_at(array: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
+def array_at(array: Any, offset: int, size: tuple[int, ...], stride: tuple[int, ...],
         dtype: dt.dtype | None = None) -> np.ndarray:
     """The array of shape ``size`` at ``offset`` elements of the flat ``array``; ``RuntimeError`` outside of it."""
     kind = array.dtype if dtype is None else dtype.np
@@ -90,12 +95,15 @@ def array_at(array: np.ndarray, offset: int, size: tuple[int, ...], stride: tupl
         what = "dimension" if min(size, default=0) < 0 else "stride or offset"
         raise RuntimeError(f"Trying to create tensor with negative {what}: sizes {list(size)}, strides {list(stride)}")
     if 0 in size:
-        return np.ndarray(size, kind)
+        return new_filled(array, np.empty, size, kind)
     needed = (1 + offset + sum((n - 1) * s for n, s in zip(size, stride))) * kind.itemsize
     if needed > array.nbytes:
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
             f"itemsize {kind.itemsize} requiring a storage size of {needed} are out of bounds for storage of size "
             f"{array.nbytes}")
+    if type(array) in FOREIGN:
+        steps = [s * kind.itemsize for s in stride]
+        return array.look(size, steps, array.start() + offset * kind.itemsize, kind)
     # NumPy does not take the memory of an ml_dtypes array as a buffer, so such elements pass as integers.
     plain = kind if kind.kind in "biufc" else np.dtype(f"u{kind.itemsize}")
     memory = array if array.dtype.kind in "biufc" else array.view(f"u{array.itemsize}")

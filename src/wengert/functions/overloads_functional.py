@@ -24,7 +24,7 @@ from .composites.call import refuse_gradient
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
 from .places import described
-from .random import by_map, default_generator
+from .random import by_map, stream_for
 
 
 def _with_inplace(name: str, *parameters: str) -> None:
@@ -457,7 +457,7 @@ def _fractional(n: int) -> None:
             if o + k - 1 > s:
                 raise RuntimeError(f"fractional_max_pool{n}d(): pool size ({k}) too large relative to input size ({s})")
         if _random_samples is None:
-            samples = default_generator.uniform((x.shape[0], x.shape[1], n), x._wg_data.dtype)
+            samples = stream_for(x).uniform((x.shape[0], x.shape[1], n), x._wg_data.dtype)
         else:
             samples = _random_samples._wg_data[: x.shape[0]]  # an unbatched input takes the first row
         order = samples[..., ::-1] if n == 2 else samples

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.devices import alike, on_cpu
 from ..arrays.dtypes import scalar_name
 from ..arrays.errors import warn
 from ..arrays.layouts import kept_strides
@@ -16,7 +17,7 @@ from ..tensor.functions import function, inplace_function
 from .creation import empty_like
 from .overloads import FUNCTIONAL, overload
 from .places import described
-from .random import by_map, default_generator, exponential_
+from .random import by_map, exponential_, stream_for
 
 
 def _check_p(p: float) -> None:
@@ -31,7 +32,7 @@ def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
     follows = tuple(shape) == a.shape and like.__class__ is not classes.Batched_ and not a.flags.c_contiguous
     if like.is_meta:  # nothing is drawn
         return np.ones((1,) * len(shape), np.bool_)
-    return default_generator.dropout_mask(tuple(shape), 1.0 - p, kept_strides(a) if follows else None)
+    return stream_for(like).dropout_mask(tuple(shape), 1.0 - p, kept_strides(a) if follows else None)
 
 
 @overload("torch", "functional")
@@ -142,8 +143,8 @@ def _alpha_dropped(input: Any, p: float, inplace: bool, shape: Any) -> Any:
     a = ((_ALPHA_PRIME**2 * p + 1) * (1 - p)) ** -0.5
     if input.is_meta:
         return function("masked_scale")(input, keep, a)
-    shift = type(input)._wg_wrap(
-        (np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)).astype(input._wg_data.dtype))
+    numbers = np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)
+    shift = type(input)._wg_wrap(alike(numbers.astype(input._wg_data.dtype), input._wg_data))
     return _scaled(input, keep, a, True).add_(shift) if inplace else _scaled(input, keep, a) + shift
 
 
@@ -190,7 +191,7 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training or input.is_meta:
         return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
-    return _scaled(input, default_generator.rrelu_slopes(input._wg_data, lower, upper), 1.0, inplace)
+    return _scaled(input, stream_for(input).rrelu_slopes(on_cpu(input._wg_data), lower, upper), 1.0, inplace)
 
 
 @overload("torch", "functional")

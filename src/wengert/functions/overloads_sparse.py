@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 
 from ..arrays.array_likes import Scattered
 from ..tensor.tensor import Tensor
-from ..tensor.types import on_cpu, sparse_csr
+from ..tensor.types import sparse_csr
 from .creation import LAYOUTS
+from .devices import on_cpu
 from .overloads import METHODS, overload
 from .places import described
 

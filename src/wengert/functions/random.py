@@ -11,8 +11,11 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import random as streams
+from ..arrays.devices import on_cpu, runtime
 from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
+from ..arrays.random.generator import DEFAULT_SEED
+from ..arrays.random.philox import Philox
 from ..graph.modes import RECORD, SILENT, map_levels, modes
 from ..ops.errors import broadcast_message
 from ..ops.outs import check_memory
@@ -21,8 +24,9 @@ from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor
-from ..tensor.types import CPU, META, on_cpu, placed
+from ..tensor.types import CPU, META
 from .creation import check_sizes, deliver, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
+from .devices import placed
 from .sizes import sizes_given
 
 if TYPE_CHECKING:
@@ -39,8 +43,10 @@ class Generator(streams.Generator):
 
     __slots__ = ()
 
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        return object.__new__(cls if device == "cpu" or placed(device) is None else DeviceGenerator)
+
     def __init__(self, device: Any = "cpu") -> None:
-        on_cpu(device)
         super().__init__()
 
     @property
@@ -56,6 +62,10 @@ class Generator(streams.Generator):
         super().set_state(new_state._wg_data if isinstance(new_state, Tensor) else new_state)
         return self
 
+    def clone_state(self) -> Generator:
+        """Another generator at the same point of the same stream."""
+        return Generator(self.device).set_state(self.get_state())
+
     def __reduce__(self) -> Any:
         return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
 
@@ -64,27 +74,75 @@ class Generator(streams.Generator):
         self.set_state(state[2])
 
 
+class DeviceGenerator(Generator, Philox):  # type: ignore[misc]
+    """A stream of random numbers of a device: PyTorch's there, which are others than on the CPU."""
+
+    __slots__ = ("_device",)
+
+    def __init__(self, device: Any) -> None:
+        where = placed(device)
+        if where is None or where.type == "meta":
+            raise RuntimeError(f"there are no random numbers on the device {where}")
+        found = runtime(where.type).properties(where.index or 0)
+        Philox.__init__(self, DEFAULT_SEED,
+            found["multi_processor_count"] * found["max_threads_per_multi_processor"])
+        self._device = where
+
+    device = property(lambda self: self._device)
+
+
 default_generator = Generator()
 default_generator.seed()
+_of_devices: dict[Any, DeviceGenerator] = {}  # the default streams of devices
+_seed: list[int] = []  # what the program has seeded all streams with
 
 
-def _stream(generator: Any) -> Any:
+def of_device(where: Any) -> DeviceGenerator:
+    """The default stream of a device."""
+    found = _of_devices.get(where)
+    if found is None:
+        found = _of_devices[where] = DeviceGenerator(where)
+        found.manual_seed(_seed[0]) if _seed else found.seed()
+    return found
+
+
+def _stream(generator: Any, where: Any = None) -> Any:
+    """The stream that was given, or the default one, of numbers for a device (None: the CPU) or for a tensor there."""
+    where = placed(None, where) if isinstance(where, Tensor) else where
     if generator is None:
-        return default_generator
+        return default_generator if where is None or where.type == "meta" else of_device(where)
     if not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
+    wanted = CPU.type if where is None else where.type
+    if generator.device.type != wanted and wanted != "meta":
+        raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{generator.device.type}'")
     return generator
 
 
+def stream_for(t: Tensor) -> Any:
+    """The default stream of numbers for the device of a tensor."""
+    return default_generator if type(t._wg_data) is np.ndarray else _stream(None, t)
+
+
 def manual_seed(seed: Any) -> Generator:
-    """Start the default stream anew from ``seed``."""
+    """Start the default streams anew from ``seed``, those of devices too."""
     default_generator.manual_seed(int(seed))
+    seed_devices(int(seed))
     return default_generator
 
 
+def seed_devices(seed: int) -> None:
+    """Start the default streams of all devices anew."""
+    _seed[:] = [seed]
+    for generator in _of_devices.values():
+        generator.manual_seed(seed)
+
+
 def seed() -> int:
-    """Start the default stream anew from the system's entropy; gives the seed."""
-    return default_generator.seed()
+    """Start the default streams anew from the system's entropy; gives the seed."""
+    found = default_generator.seed()
+    seed_devices(found)
+    return found
 
 
 def initial_seed() -> int:
@@ -151,34 +209,36 @@ def _filling(f: Any) -> Any:
 # -- new tensors ------------------------------------------------------------------------------------------------------
 
 
-def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, device: Any,
+def _made(name: str, draw: Any, generator: Any, sizes: Any, size: Any, out: Any, dtype: Any, device: Any,
         requires_grad: bool) -> Tensor:
+    """A tensor of numbers that ``draw(stream, shape, dtype)`` gives."""
     if not sizes and size is None:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    where = placed(device)
+    where = placed(device) if out is None else placed(None, out)
     shape = sizes_given(name, sizes, size)
     check_sizes(shape, name)
+    stream = _stream(generator, where)
     if map_levels.get():
         classes.mapping.refuse_out(out)
-        return classes.mapping.made(lambda s: finish(draw(s, np_dtype(dtype))), shape)
-    if where is not None:
+        return classes.mapping.made(lambda s: finish(draw(stream, s, np_dtype(dtype)), False, where), shape)
+    if where is not None and where.type == "meta":
         return finish(unmade(shape, np_dtype(dtype)), requires_grad)
     if out is not None:
         refuse_recorded(out, name)  # before anything is drawn
-        return write_out(out, draw(shape, out_type(out, dtype, dt.default_float())), name)
-    return finish(draw(shape, np_dtype(dtype)), requires_grad)
+        return write_out(out, draw(stream, shape, out_type(out, dtype, dt.default_float())), name)
+    return finish(draw(stream, shape, np_dtype(dtype)), requires_grad, where)
 
 
 def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Uniform numbers in [0, 1)."""
-    return _made("rand", lambda s, d: _stream(generator).uniform(s, d), sizes, size, out, dtype, device, requires_grad)
+    return _made("rand", lambda g, s, d: g.uniform(s, d), generator, sizes, size, out, dtype, device, requires_grad)
 
 
 def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Normal numbers with mean 0 and variance 1."""
-    return _made("randn", lambda s, d: _stream(generator).normal(s, d), sizes, size, out, dtype, device, requires_grad)
+    return _made("randn", lambda g, s, d: g.normal(s, d), generator, sizes, size, out, dtype, device, requires_grad)
 
 
 def _limits(row: list[Any], low: Any, high: Any) -> tuple[int, int]:
@@ -211,7 +271,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     d = _whole_type("randint", dtype, out)
-    return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (), size, out, dt.of(d), device,
+    return _made("randint", lambda g, s, _: g.randint(low, high, s, d), generator, (), size, out, dt.of(d), device,
         requires_grad)
 
 
@@ -219,7 +279,7 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """The integers below ``n`` in a random order."""
     d = _whole_type("randperm", dtype, out)
-    return _made("randperm", lambda s, _: _permutations(s, _stream(generator), d), (), (int(n),), out, dt.of(d), device,
+    return _made("randperm", lambda g, s, _: _permutations(s, g, d), generator, (), (int(n),), out, dt.of(d), device,
         requires_grad)
 
 
@@ -232,32 +292,35 @@ def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarra
     return found
 
 
-def _like(draw: Any, input: Tensor, dtype: Any, device: Any, requires_grad: bool, memory_format: Any) -> Tensor:
+def _like(draw: Any, generator: Any, input: Tensor, dtype: Any, device: Any, requires_grad: bool,
+        memory_format: Any) -> Tensor:
     """Fill in the order of the memory that ``empty_like`` would give: the input's if it is dense, else row-major."""
     a, d = input._wg_data, np_dtype(dtype, input._wg_data.dtype)
     strides = layout_like(a, memory_format)
-    if placed(device, input) is not None:
+    where = placed(device, input)
+    stream = _stream(generator, where)
+    if where is not None and where.type == "meta":
         return finish(unmade(a.shape, d, strides), requires_grad)
     if strides is None:
-        return finish(draw(a.shape, d, True), requires_grad)
-    found = in_memory_order(lambda s: draw(s, d, False), a.shape, strides)
+        return finish(draw(stream, a.shape, d, True), requires_grad, where)
+    found = in_memory_order(lambda s: draw(stream, s, d, False), a.shape, strides)
     out = blank(a.shape, d, strides)
     out[...] = found
-    return finish(out, requires_grad)
+    return finish(out, requires_grad, where)
 
 
 @by_map("shape")
 def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         memory_format: Any = None, generator: Any = None) -> Tensor:
     """Uniform numbers in [0, 1) in the shape and type of ``input``."""
-    return _like(lambda s, d, _: _stream(generator).uniform(s, d), input, dtype, device, requires_grad, memory_format)
+    return _like(lambda g, s, d, _: g.uniform(s, d), generator, input, dtype, device, requires_grad, memory_format)
 
 
 @by_map("shape")
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         memory_format: Any = None, generator: Any = None) -> Tensor:
     """Normal numbers in the shape and type of ``input``."""
-    return _like(lambda s, d, whole: _stream(generator).normal(s, d, contiguous=whole), input, dtype, device,
+    return _like(lambda g, s, d, whole: g.normal(s, d, contiguous=whole), generator, input, dtype, device,
         requires_grad, memory_format)
 
 
@@ -266,7 +329,7 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
         device: Any = None, requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:
     """Integers in [low, high) in the shape and type of ``input``."""
     low, high = _limits(list(args), low, high)
-    return _like(lambda s, d, _: _stream(generator).randint(low, high, s, d), input, dtype, device,
+    return _like(lambda g, s, d, _: g.randint(low, high, s, d), generator, input, dtype, device,
         requires_grad, memory_format)
 
 
@@ -281,7 +344,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
                 "need a size")
         if std < 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-        return _made("normal", lambda s, d: _stream(generator).normal(s, d, mean, std), (), size, out, dtype, device,
+        return _made("normal", lambda g, s, d: g.normal(s, d, mean, std), generator, (), size, out, dtype, device,
             requires_grad)
     return _normal_of(mean, std, generator, out=out)
 
@@ -297,34 +360,34 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
     if isinstance(std, Tensor):
         if std._wg_data.dtype.kind in "cW":
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if (std._wg_data < 0).any():
+        if bool((std._wg_data < 0).any()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     shapes = [t._wg_data.shape for t in tensors]
     message = broadcast_message(shapes)
     if message is not None:
         raise RuntimeError(message)
     d = dt.result([t._wg_data for t in tensors]) if out is None else out._wg_data.dtype
-    noise = _stream(generator).normal(np.broadcast_shapes(*shapes), d)
-    mean, std = (x._wg_data if isinstance(x, Tensor) else x for x in (mean, std))
-    found = np.asarray(noise * std + mean).astype(d)
+    noise = _stream(generator, tensors[0]).normal(np.broadcast_shapes(*shapes), d)
+    mean, std = (on_cpu(x._wg_data) if isinstance(x, Tensor) else x for x in (mean, std))
+    found, where = np.asarray(noise * std + mean).astype(d), placed(None, tensors[0])
     if out is not None or not any(t.requires_grad for t in tensors):
-        return deliver(found, out, "normal")
+        return deliver(found, out, "normal", False, where)
     return function("drawn_from_two" if len(tensors) == 2 else "drawn_from")(*tensors, found)
 
 
 @by_map("numbers")
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """One with probability ``input`` (or ``p``) for each element, else zero."""
-    s = _stream(generator)
-    a = input._wg_data
+    s = _stream(generator, input)
+    a = on_cpu(input._wg_data)
     if input.is_meta:
         return _without_gradient(finish(a, False, META), input)
     found = s.bernoulli_array(a) if p is None else s.bernoulli(a.shape, float(p), a.dtype)
     if out is not None:
         if out._wg_vc is input._wg_vc:
-            check_memory(SimpleNamespace(name="bernoulli"), out._wg_data, [a])
+            check_memory(SimpleNamespace(name="bernoulli"), out._wg_data, [input._wg_data])
         return write_out(out, found, "bernoulli")
-    return _without_gradient(finish(np.asarray(found)), input)
+    return _without_gradient(finish(np.asarray(found), False, placed(None, input)), input)
 
 
 def _without_gradient(t: Tensor, source: Tensor) -> Tensor:
@@ -340,25 +403,33 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise RuntimeError(f"multinomial expects Long tensor out, got: {dt.scalar_name(out._wg_data.dtype)}")
     if input.is_meta:
         return finish(unmade((*input.shape[:-1], int(num_samples)), dt.I64))
-    found = _stream(generator).multinomial(input._wg_data, int(num_samples), replacement)
-    return deliver(found, out, "multinomial")
+    found = _stream(generator, input).multinomial(on_cpu(input._wg_data), int(num_samples), replacement)
+    return deliver(found, out, "multinomial", False, placed(None, input))
 
 
 @by_map("numbers")
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson numbers with rates ``input``."""
-    found = finish(input._wg_data, False, META) if input.is_meta else finish(_stream(generator).poisson(input._wg_data))
+    found = (finish(input._wg_data, False, META) if input.is_meta
+        else _drawn(input, _stream(generator, input).poisson(on_cpu(input._wg_data))))
     return _without_gradient(found, input)
 
 
 @by_map("numbers")
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
-    return _with_derivative("drawn_gamma", finish(_stream(generator).standard_gamma(input._wg_data)), input)
+    drawn = _stream(generator, input).standard_gamma(on_cpu(input._wg_data))
+    return _with_derivative("drawn_gamma", _drawn(input, drawn), input)
 
 
 @by_map("numbers")
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
-    return _with_derivative("drawn_shares", finish(_stream(generator).dirichlet(input._wg_data)), input)
+    drawn = _stream(generator, input).dirichlet(on_cpu(input._wg_data))
+    return _with_derivative("drawn_shares", _drawn(input, drawn), input)
+
+
+def _drawn(like: Tensor, numbers: Any) -> Tensor:
+    """Random numbers as a tensor on the device of ``like``."""
+    return finish(numbers, False, placed(None, like))
 
 
 def _with_derivative(name: str, numbers: Tensor, source: Tensor) -> Tensor:
@@ -373,7 +444,7 @@ def _with_derivative(name: str, numbers: Tensor, source: Tensor) -> Tensor:
 @by_map("numbers")
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """Binomial numbers of ``count`` trials with probability ``prob``."""
-    return finish(_stream(generator).binomial(count._wg_data, prob._wg_data))
+    return _drawn(count, _stream(generator, count).binomial(on_cpu(count._wg_data), on_cpu(prob._wg_data)))
 
 
 # -- in place ---------------------------------------------------------------------------------------------------------
@@ -403,10 +474,10 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     high = named.pop("b", to)
     a = self._wg_data
     if _at_once(self):
-        _stream(generator).uniform_into(a, float(low), float(high))
+        _stream(generator, self).uniform_into(a, float(low), float(high))
         self._wg_vc[0] += 1
         return self
-    return _filled(self, lambda s: _stream(generator).uniform(s, a.dtype, float(low), float(high), out=a))
+    return _filled(self, lambda s: _stream(generator, self).uniform(s, a.dtype, float(low), float(high), out=a))
 
 
 @_filling
@@ -416,12 +487,12 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     a = self._wg_data
     if _at_once(self):
-        _stream(generator).normal_into(a, float(mean), float(std))
+        _stream(generator, self).normal_into(a, float(mean), float(std))
         self._wg_vc[0] += 1
         return self
     whole = a.flags.c_contiguous
     return _filled(self,
-        lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a))
+        lambda s: _stream(generator, self).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a))
 
 
 @_filling
@@ -430,18 +501,18 @@ def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Te
     low, high = (named.get("from"), named.get("to")) if not args else (None, args[0]) if len(args) == 1 else args[:2]
     if high is not None and low is None:
         low = 0
-    return _filled(self, lambda s: _stream(generator).random(s, self._wg_data.dtype, low, high))
+    return _filled(self, lambda s: _stream(generator, self).random(s, self._wg_data.dtype, low, high))
 
 
 @_filling
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
-    s = _stream(generator)
+    s = _stream(generator, self)
     if isinstance(p, Tensor) and not self.is_meta:
         if self._wg_data.dtype.kind == "c" and self._wg_data.size:
             raise NotImplementedError(
                 f'"bernoulli_tensor_cpu_self_" not implemented for \'{dt.scalar_name(self._wg_data.dtype)}\'')
-        probabilities = np.broadcast_to(p._wg_data, self._wg_data.shape)
+        probabilities = np.broadcast_to(on_cpu(p._wg_data), self._wg_data.shape)
         found = s.bernoulli_array(probabilities, strides=self._wg_data.strides).astype(self._wg_data.dtype)
         return inplace_function("assign")(self, found)
     return _filled(self, lambda shape: s.bernoulli(shape, float(p), self._wg_data.dtype))
@@ -450,36 +521,38 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 @_filling
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with exponential numbers of rate ``lambd``."""
-    return _filled(self, lambda s: _stream(generator).exponential(s, self._wg_data.dtype, float(lambd)))
+    return _filled(self, lambda s: _stream(generator, self).exponential(s, self._wg_data.dtype, float(lambd)))
 
 
 @_filling
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with Cauchy numbers."""
-    return _filled(self, lambda s: _stream(generator).cauchy(s, self._wg_data.dtype, float(median), float(sigma)))
+    return _filled(self, lambda s: _stream(generator, self).cauchy(s, self._wg_data.dtype, float(median), float(sigma)))
 
 
 @_filling
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fill with log-normal numbers."""
-    return _filled(self, lambda s: _stream(generator).log_normal(s, self._wg_data.dtype, float(mean), float(std)))
+    return _filled(self, lambda s: _stream(generator, self).log_normal(s, self._wg_data.dtype, float(mean), float(std)))
 
 
 @_filling
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with geometric numbers: trials until the first success."""
-    return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._wg_data.dtype))
+    return _filled(self, lambda s: _stream(generator, self).geometric(s, float(p), self._wg_data.dtype))
 
 
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
     """Inside, draws and seeds leave no trace on the default stream."""
-    state = get_rng_state()
+    state, others = get_rng_state(), {where: g.get_state() for where, g in _of_devices.items()}
     try:
         yield
     finally:
         if enabled:
             set_rng_state(state)
+            for where, row in others.items():
+                _of_devices[where].set_state(row)
 
 
 FUNCTIONS = {

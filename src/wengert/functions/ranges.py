@@ -13,9 +13,9 @@ from ..arrays import dtypes as dt
 from ..arrays.errors import check_countable, refuse_overflow
 from ..ops.errors import must_be
 from ..tensor.tensor import Tensor
-from ..tensor.types import placed
 from .composites.call import by_example
 from .creation import deliver, finish, np_dtype, out_type
+from .devices import placed
 from .places import described
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.devices import class_of, on_cpu
 from ..arrays.lazy import plain
 from ..graph.modes import modes
 from ..tensor.classes import PLAIN
@@ -34,12 +35,13 @@ def written(t: Any, contents: str | None = None) -> str:
     except RuntimeError:  # a view whose base was written to, made where that cannot be recorded
         name = "Invalid"
     kind = "tensor" if type(t) in PLAIN else type(t).__name__
-    meta = contents is None and t.is_meta
+    meta, on_device = contents is None and t.is_meta, class_of(t._wg_data) is not np.ndarray
     numbers = (np.broadcast_to(np.zeros((), t._wg_data.dtype), t._wg_data.shape) if meta or contents is not None
-        else plain(t._wg_data))
+        else on_cpu(plain(t._wg_data)))
     text = format_tensor(numbers, dtype_name=t.dtype.name if t._wg_data.dtype.type is np.void else None,
         default_dtype=dt.default_float(), grad_fn_name=name, requires_grad=name is None and t.requires_grad,
-        prefix=kind, contents=contents, device="meta" if meta else None, tangent=_tangent(t))
+        prefix=kind, contents=contents, device=str(t.device) if meta or on_device else None,
+        tangent=_tangent(t))
     return f"Parameter({text})" if type(t) not in PLAIN and isinstance(t, Parameter) else text
 
 

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.array_likes import has_memory, new_filled
+from ..arrays.devices import moved
 from ..arrays.lazy import address
-from ..tensor.types import CPU, META, on_cpu, placed
+from ..tensor.types import CPU, META
+from ..tensor.types import device as device_type
+from .devices import array_class, device_of, placed
 from .memory import STORAGES, array_at, block_of, file_array, place_and_type, place_of
 
 if TYPE_CHECKING:
@@ -19,7 +23,8 @@ class Memory:
     """What storages of bytes and of typed elements have in common: the flat memory that tensors look at."""
 
     __slots__ = ()
-    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
+    is_hpu = is_sparse = is_sparse_csr = False
+    is_cuda = property(lambda self: self.device.type == "cuda")
 
     untyped: Callable[[], UntypedStorage]
     tolist: Callable[[], list[Any]]
@@ -27,7 +32,7 @@ class Memory:
     @property
     def device(self) -> Any:
         """Where the memory is."""
-        return META if self.untyped().meta else CPU
+        return META if self.untyped().meta else device_of(self.untyped().array)
 
     def nbytes(self) -> int:
         """The number of bytes."""
@@ -58,8 +63,19 @@ class Memory:
         return iter(self.tolist())
 
     def cpu(self) -> Self:
-        """The storage itself: it is on the CPU."""
-        return self
+        """The storage on the CPU: itself if it is there."""
+        return self.to(CPU)
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Self:
+        """The storage on a GPU: itself if it is there."""
+        where = device_type("cuda") if device is None else device_type(device)
+        if where.type != "cuda":
+            raise ValueError(f"Invalid device, must be cuda device, but got {where}")
+        return self.to(where)
+
+    def to(self, device: Any, non_blocking: bool = False) -> Self:
+        """The storage on a device: itself if it is there, else a copy."""
+        raise NotImplementedError
 
     def _shown(self, what: str, size: int) -> str:
         rows = "..." if self.device is META else " " + "\n ".join(map(str, self.tolist()))
@@ -76,11 +92,12 @@ class UntypedStorage(Memory):
     __slots__ = ("__weakref__", "array", "meta", "wrapped")
 
     def __init__(self, array: Any = 0, *, device: Any = None) -> None:
-        if not isinstance(array, np.ndarray):  # a number of bytes, or the bytes
+        if not has_memory(array):  # a number of bytes, or the bytes
             array = np.zeros(array, np.uint8) if isinstance(array, int) else _bytes(array)
-        self.array = array
+        where = None if device is None else placed(device)
         # whether tensors that look at it are on the device without numbers
-        self.meta = device is not None and placed(device) is not None
+        self.meta = where is not None and where.type == "meta"
+        self.array = array if where is None or self.meta else moved(array, array_class(where))
         self.wrapped = False  # whether it is of a tensor that has no memory, and whose class answers for it
 
     @property
@@ -92,8 +109,14 @@ class UntypedStorage(Memory):
         """The type of the tensors that look at this memory."""
         return dt.of(self.array.dtype)
 
-    def get_device(self) -> None:
+    def get_device(self) -> int | None:
         """The number of the device: None, as it has none on the CPU."""
+        return self.device.index  # type: ignore[no-any-return]
+
+    def to(self, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """The storage on a device: itself if it is there, else a copy."""
+        array = moved(self.array, array_class(placed(device)))
+        return self if array is self.array else UntypedStorage(array)
 
     def element_size(self) -> int:
         """1: the elements are bytes."""
@@ -121,7 +144,7 @@ class UntypedStorage(Memory):
         if source.nbytes() != self.nbytes():
             raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} "
                 "bytes")
-        self.bytes()[...] = source.bytes()
+        self.bytes()[...] = moved(source.bytes(), type(self.array))
         return self
 
     def resizable(self) -> bool:
@@ -130,7 +153,7 @@ class UntypedStorage(Memory):
 
     def resize_(self, size: int) -> UntypedStorage:
         """Make the storage ``size`` bytes long; tensors that look at it keep the memory that they have."""
-        kept = np.zeros(size, np.uint8)
+        kept = new_filled(self.array, np.zeros, size, np.uint8)
         kept[: self.nbytes()] = self.bytes()[:size]
         self.array = kept if size % self.array.itemsize else kept.view(self.array.dtype)
         return self
@@ -208,16 +231,12 @@ class UntypedStorage(Memory):
         found = memory[key]
         return UntypedStorage(found) if isinstance(key, slice) else int(found)
 
-    def cuda(self, device: Any = None) -> UntypedStorage:
-        """The storage on a GPU."""
-        on_cpu("cuda" if device is None else device)
-        return self
-
     def __reduce__(self) -> Any:
         # ml_dtypes need not be there when a pickle is read, so their elements go as integers.
-        array = self.array
+        array = moved(self.array, np.ndarray)
         plain = array if array.dtype.kind in "biufc" else array.view(f"u{array.itemsize}")
-        return restored, (plain, self.dtype.name)
+        where = self.device
+        return restored, (plain, self.dtype.name, *(() if where in (CPU, META) else (str(where),)))
 
     def __repr__(self) -> str:
         return self._shown("UntypedStorage(", self.nbytes())
@@ -249,9 +268,9 @@ def storage_of(flat: np.ndarray) -> UntypedStorage:
     return found
 
 
-def restored(array: np.ndarray, dtype: str) -> UntypedStorage:
-    """The storage that a plain pickle holds as an array."""
-    return UntypedStorage(array.view(dt.by_name(dtype).np))
+def restored(array: np.ndarray, dtype: str, where: Any = None) -> UntypedStorage:
+    """The storage that a plain pickle holds as an array; ``where``: its device, if that is not the CPU."""
+    return UntypedStorage(array.view(dt.by_name(dtype).np), device=where)
 
 
 def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:

@@ -86,6 +86,11 @@ class TypedStorage(Memory):
         self._untyped_storage.copy_(source.untyped(), bool(non_blocking))
         return self
 
+    def to(self, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """The storage on a device: itself if it is there, else a copy."""
+        found = self._untyped_storage.to(device)
+        return self if found is self._untyped_storage else TypedStorage(wrap_storage=found, dtype=self._dtype)
+
     def clone(self) -> TypedStorage:
         """A copy."""
         return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self._dtype)
@@ -104,7 +109,8 @@ class TypedStorage(Memory):
 
     def type(self) -> str:
         """The name of the type, such as ``"torch.FloatStorage"``."""
-        return f"torch.{dt.scalar_name(self._dtype.np)}Storage"
+        where = "cuda." if self.is_cuda else ""
+        return f"torch.{where}{dt.scalar_name(self._dtype.np)}Storage"
 
     def __repr__(self) -> str:
         return self._shown(f"TypedStorage(dtype={self._dtype}, ", len(self))

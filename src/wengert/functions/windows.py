@@ -12,8 +12,8 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import check_countable
-from ..tensor.types import placed
 from .creation import finish, np_dtype
+from .devices import placed
 from .overloads import overload
 from .places import described
 

@@ -39,7 +39,7 @@ HOMES = {
     "_functorch.functional_call": "func.functorch", "_functorch.make_functional": "func.functorch",
     "_functorch.vmap": "compat.vmap_helpers", "_tensor": "tensor.tensor", "cpu.amp.autocast_mode": "cpu.amp",
     "cpu.amp.grad_scaler": "cpu.amp", "cuda.amp.autocast_mode": "cuda.amp", "cuda.amp.grad_scaler": "cuda.amp",
-    "cuda.graphs": "cuda", "cuda.random": "cuda", "cuda.streams": "cuda",
+    "cuda.graphs": "cuda",
     "func.functorch.einops._parsing": "func.arrangement", "func.functorch.einops": "func.arrangement",
     "func.functorch.experimental.control_flow": "func.control_flow", "func.functorch.experimental": "func.functorch",
     "jit._script": "jit", "jit._state": "compat.jit_state", "jit._trace": "jit",

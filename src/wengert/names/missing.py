@@ -20,7 +20,7 @@ _TRACED = ("programs are not traced; module hooks, torch.overrides.TorchFunction
 _EXPORTED = ("programs are not exported; save the module's state_dict with torch.save, and build the module anew from "
     "its class")
 _QUANTIZED = "numbers are not quantized; torch.fake_quantize_per_tensor_affine rounds as quantization would"
-_NO_CUDA = "there is no CUDA device, as torch.cuda.is_available() says; everything runs on the CPU"
+_NO_CUDA = "this part of torch.cuda is not here"
 _DISPATCH = "there is no dispatcher that could be asked; torch.library registers operators"
 _DECOMPOSED = "operators are not decomposed into others; torch.ops.aten has them by name"
 _SCRIPTED = "there is no TorchScript; torch.jit.script and torch.jit.trace give the Python function or module itself"
@@ -116,7 +116,7 @@ NAMES: dict[str, str] = {
     "is_distributed": "tensors are in this process alone",
     "init_num_threads": "use torch.set_num_threads",
     **{f"cuda.{n}": _NO_CUDA for n in (
-        "Device", "graphs", "reset_peak_host_memory_stats", "streams")},
+        "Device", "graphs", "reset_peak_host_memory_stats")},
 }
 # ... of which there are many: of one kind, by their spelling; and in one module, the rest.
 _KINDS = (

@@ -75,7 +75,7 @@ def _in_steps(F: Any, query: Any, key: Any, value: Any, mask: Any, causal: Any, 
     root = math.sqrt(abs(scale))
     s = F.matmul(query * (-root if scale < 0 else root), F.transpose(key, -2, -1) * root)
     if causal:
-        mask = F.constant(np.tri(*s.shape[-2:], dtype=np.bool_))
+        mask = F.constant(np.where(np.tri(*s.shape[-2:], dtype=np.bool_), 0, -np.inf).astype(F.dtype_of(s)))
     if mask is not None and F.dtype_of(mask).kind == "b":
         zero, low = (F.constant(as_array(x, F.dtype_of(s))) for x in (0, -np.inf))
         mask = F.where(mask, zero, low)

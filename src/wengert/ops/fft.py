@@ -244,7 +244,7 @@ _forms("hfft", _real, True, "The real transform of half a Hermitian signal")
 _forms("ihfft", _half, False, "The inverse of ``hfft``")
 
 
-def _frequencies(F: Any, name: str, n: Any, values: Any, dtype: Any, requires_grad: bool) -> Any:
+def _frequencies(F: Any, name: str, n: Any, values: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
     if not hasattr(n, "__index__"):
         raise TypeError(f"fft_{name}(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     if n < 0 and name == "fftfreq":
@@ -255,6 +255,7 @@ def _frequencies(F: Any, name: str, n: Any, values: Any, dtype: Any, requires_gr
     if d.kind == "c":
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dt.scalar_name(d)}'")
     t = F.constant(values.astype(d))
+    t = t.clone() if device is None else t.to(device)
     return t._wg_require() if requires_grad else t
 
 
@@ -267,7 +268,8 @@ def fft_fftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_g
     """
     check_countable(n)
     k = np.arange(n)
-    return _frequencies(F, "fftfreq", n, np.where(k < (n + 1) // 2, k, k - n) / (n * d or 1), dtype, requires_grad)
+    return _frequencies(F, "fftfreq", n, np.where(k < (n + 1) // 2, k, k - n) / (n * d or 1), dtype, device,
+        requires_grad)
 
 
 @composite
@@ -277,7 +279,7 @@ def fft_rfftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_
     count = (n // 2 if n >= 0 else -(-n // 2)) + 1
     if count < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
-    return _frequencies(F, "rfftfreq", n, np.arange(count) / (n * d or 1), dtype, requires_grad)
+    return _frequencies(F, "rfftfreq", n, np.arange(count) / (n * d or 1), dtype, device, requires_grad)
 
 
 def _shifted(F: Any, x: Any, dim: Any, sign: int) -> Any:

@@ -25,9 +25,10 @@ def nothing(F: Any, g: Any) -> bool:
     return (F.raw or not g.requires_grad) and F.every(g == 0)
 
 
-def _eye(F: Any, like: Any) -> Any:
-    """The identity of as many columns as ``like`` has, in its real type."""
-    return F.constant(np.eye(like.shape[-1], dtype=np.empty(0, F.dtype_of(like)).real.dtype))
+def _eye(F: Any, like: Any, plus: float = 0, times: float = 1) -> Any:
+    """``plus`` and ``times`` the identity of as many columns as ``like`` has, in its real type."""
+    one = np.eye(like.shape[-1], dtype=np.empty(0, F.dtype_of(like)).real.dtype)
+    return F.constant(plus + one * one.dtype.type(times))
 
 
 def _gaps(F: Any, x: Any, like: Any) -> Any:
@@ -289,7 +290,7 @@ def _qr_rule(F: Any, g: Any, A: Any, Q: Any, R: Any, mode: Any) -> Any:
 
 def _qr_tall(F: Any, gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
     high = F.triu(F.matmul(gR, mH(F, R)) - F.matmul(mH(F, Q), gQ))
-    middle = (high + mH(F, high)) * (1 - _eye(F, R) / 2)
+    middle = (high + mH(F, high)) * _eye(F, R, 1, -0.5)
     return F.linalg_solve_triangular(mH(F, R), gQ + F.matmul(Q, middle), upper=False, left=False)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, new_filled
 from ..arrays.dtypes import I64, can_cast, default_float, is_half, promote, scalar_name
 from ..arrays.errors import warn
 from ..arrays.storageless import zeros_if_storageless
@@ -490,7 +490,7 @@ def nll(input: Array, target, weight, reduction, ignore_index):
 
 
 def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:
-    out = np.zeros(shape, scale.array.dtype)
+    out = new_filled(scale.array, np.zeros, tuple(shape), scale.array.dtype)
     K.put_along(out, 1, index.array, np.expand_dims(g * scale.array, 1))
     return out
 
@@ -545,7 +545,8 @@ def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     if native and weight is None and ignore_index < 0 and target.size and target.min() >= 0:
         rows, lse = K.cross_entropy(input, target)  # makes no array of probabilities
         loss = rows if reduction == "none" else (K.mean if reduction == "mean" else K.sum)(rows, None, False)
-        weights = np.full(len(rows), -1 / len(rows) if reduction == "mean" else -1, rows.dtype)
+        weights = new_filled(rows, np.empty, len(rows), rows.dtype)
+        weights.fill(-1 / len(rows) if reduction == "mean" else -1)
         return loss, Bits(lse), Bits(target[:, None].copy()), Bits(weights)
     log_p = K.log_softmax(input, 1)
     loss, index, scale, _ = nll.forward(log_p, target, weight, reduction, ignore_index)

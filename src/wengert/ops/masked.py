@@ -127,11 +127,14 @@ _place("argmax", "largest")
 _place("argmin", "smallest")
 
 
-def _count(F: Any, input: Any, mask: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """How many elements count."""
+def _count(F: Any, input: Any, mask: Any, dims: tuple[int, ...], keepdim: bool, less: Any = 0) -> Any:
+    """How many elements count, without the number ``less`` of them."""
     if mask is None:
-        mask = F.constant(np.ones(tuple(input.shape), bool))
-    return F.sum_dim(fitted(F, input, mask), dims, keepdim)
+        count = np.ones(tuple(input.shape), bool).sum(dims or None, keepdims=keepdim)
+        left = as_array(np.maximum(count - less, 0))
+        return F.constant(left if left.dtype.kind == "i" else left.astype(dt.default_float()))
+    count = F.sum_dim(fitted(F, input, mask), dims, keepdim)
+    return count if not less else F.clamp(count - less, 0)
 
 
 @composite
@@ -159,7 +162,7 @@ def _variance(F: Any, input: Any, dim: Any, unbiased: Any, correction: Any, keep
     mean = F.sum_dim(filled(F, "sum", x, mask), dims, True) / _count(F, x, mask, dims, True)
     away = x - mean
     squares = filled(F, "sum", away * (F.conj(away) if F.is_complex(away) else away), mask)
-    return F.sum_dim(squares, dims, keepdim) / F.clamp(_count(F, x, mask, dims, keepdim) - correction, 0)
+    return F.sum_dim(squares, dims, keepdim) / _count(F, x, mask, dims, keepdim, correction)
 
 
 @composite

@@ -210,7 +210,7 @@ def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, int
     if name == "nanquantile":
         rank = F.reshape(q, (-1,)) * F.cast(numbers - F.cast(numbers > 0, dt.I64), kind)
     else:  # NaN is sorted last: rows with one give NaN
-        rank = F.where(numbers < n, float(n - 1), F.reshape(q, (-1,)) * (n - 1))
+        rank = F.where(numbers < n, float(n - 1), F.reshape(q, (-1,)) * F.cast(numbers - 1, kind))
     if interpolation in ("lower", "higher", "nearest"):
         rank = {"lower": F.floor, "higher": F.ceil, "nearest": F.round}[interpolation](rank)
     below = F.cast(rank, dt.I64)

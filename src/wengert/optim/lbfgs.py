@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from wengert.arrays.array_likes import FOREIGN
 from wengert.graph import enable_grad, set_grad_enabled
 from wengert.tensor import Tensor, wrap
 from wengert.tensor.functions import function
@@ -179,7 +180,7 @@ class LBFGS(Optimizer):
 
     def _flat_grad(self) -> Any:
         parts: list[Any] = []
-        if watched(self._params):  # their classes compute
+        if _in_tensors(self._params):  # their classes compute
             for p in self._params:
                 part = (p.new_zeros(p.numel()) if p.grad is None
                     else (p.grad.to_dense() if p.grad.is_sparse else p.grad).reshape(-1))
@@ -210,7 +211,7 @@ class LBFGS(Optimizer):
             p._wg_vc[0] += 1
 
     def _evaluator(self, closure: Callable[[], Any], d: np.ndarray) -> Objective:
-        tensors = watched(self._params)
+        tensors = _in_tensors(self._params)
         saved = [p.detach().clone() if tensors else p._wg_data.copy() for p in self._params]
 
         def evaluate(t: Any) -> tuple[float, np.ndarray]:
@@ -289,9 +290,16 @@ class LBFGS(Optimizer):
         return first_loss
 
 
+def _in_tensors(params: Any) -> bool:
+    """Whether vectors are tensors: where classes of parameters compute, and on devices."""
+    return watched(params) or any(type(p._wg_data) in FOREIGN for p in params)
+
+
 def _array(value: Any) -> Any:
     """State as arithmetic takes it: vectors as arrays, single numbers as NumPy scalars."""
-    return value._wg_data[()] if isinstance(value, Tensor) and not value._wg_opaque else value
+    if not isinstance(value, Tensor) or value._wg_opaque or type(value._wg_data) in FOREIGN:
+        return value
+    return value._wg_data[()]
 
 
 # Operations on a vector, which is an array or a tensor whose class computes.

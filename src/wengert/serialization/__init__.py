@@ -232,7 +232,7 @@ def location_tag(storage: UntypedStorage) -> str:
 
 def default_restore_location(storage: UntypedStorage, location: str) -> UntypedStorage:
     """The storage at ``location``. Raises ``RuntimeError`` if this machine has no such place."""
-    from ..tensor.types import HOSTED
+    from ..functions.devices import HOSTED, available
 
     kind = location.partition(":")[0]
     if location in ("cpu", "meta") or kind in HOSTED:
@@ -241,6 +241,8 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
     if kind not in ("cuda", "mps", "hpu", "xpu", "mtia"):
         raise RuntimeError("don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
             f"{location})")
+    if available(kind):
+        return storage.to(location)
     raise RuntimeError(f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() "
         "is False. If you are running on a CPU-only machine, please use torch.load with "
         "map_location=torch.device('cpu') to map your storages to the CPU.")

@@ -60,7 +60,7 @@ def save_archive(obj: Any, name: str, protocol: int, byte_order: bool) -> Callab
         if byte_order:
             archive.record("byteorder", sys.byteorder.encode())
         for key, storage in storages.by_key.items():
-            archive.record(f"data/{key}", bytes(storage.nbytes()) if skips else storage.bytes())
+            archive.record(f"data/{key}", bytes(storage.nbytes()) if skips else storage.cpu().bytes())
         archive.close()
 
     return write

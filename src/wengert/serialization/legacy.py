@@ -45,7 +45,7 @@ def save_legacy(obj: Any, protocol: int) -> Callable[[Any], None]:
         for key in keys:
             storage = storages.by_key[key]
             file.write(struct.pack("<q", storage.nbytes() // storages.written[key].itemsize))
-            file.write(storage.bytes())
+            file.write(storage.cpu().bytes())
 
     return write
 

@@ -66,8 +66,9 @@ class Pickler(_Writer):
             storage, written = obj, UNTYPED
         else:
             return None
+        where = str(storage.device) if storage.is_cuda else "cpu"
         numel = storage.nbytes() // written.dtype.itemsize
-        found = ("storage", written, self.storages.add(storage, written.dtype), "cpu", numel)
+        found = ("storage", written, self.storages.add(storage, written.dtype), where, numel)
         return (*found, None) if self.legacy else found
 
     def reducer_override(self, obj: Any) -> Any:

@@ -50,6 +50,8 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
             raise must_be(op, p, i, v, "Tensor")
     if not inputs and op.scalars == "one":
         raise must_be(op, op.tensors[0], 0, raw[op.tensors[0]], "Tensor")
+    if classes.settle_devices is not None:
+        classes.settle_devices(op, inputs, raw)
     if op.promote:
         promote(op, raw)
     return inputs, raw

@@ -22,6 +22,8 @@ KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.d
 prepare: Any = None  # of the module ``dispatch.torch_function``: what is done to a new subclass of Tensor
 # of the module ``dispatch.argument_errors``: what to raise in place of the error that a call ended with, or None
 annotated: Any = None
+Constant = type("Constant", (list,), {})  # the version of what a rule has made on the CPU, for any device
+settle_devices: Any = None  # of the module ``functions.devices``: brings the arguments of an operator to one device
 detached: Any = None  # of the module ``dispatch.torch_dispatch``: ``Tensor.detach`` as dispatch modes see it
 UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
 

@@ -84,13 +84,13 @@ class Exchange(Members):
         """
         if not force and modes().grad and requires_grad(self):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if self.is_meta:
-            raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
-                "host memory first.")
+        if not self.is_cpu and not (force and self.is_cuda):
+            raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
+                "tensor to host memory first.")
         refuse_pointer(self, captured=True)
         if self._wg_data.dtype.kind == "V" or self._wg_data.dtype in dt.RARE_IN_USE:
             raise TypeError(f"Got unsupported ScalarType {dt.scalar_name(self._wg_data.dtype)}")
-        found = plain(self._wg_data)
+        found = plain((self.cpu() if force else self)._wg_data)
         if type(self._wg_data) is Lazy and not force:
             found.flags.writeable = False
         return found
@@ -118,12 +118,12 @@ class Exchange(Members):
         self._wg_check_shareable()
         if stream is not None and type(stream) is not int:
             raise TypeError("stream must be ``int`` or ``none``")
-        if stream is not None:
+        if stream is not None and self.is_cpu:
             raise AssertionError("stream should be None on cpu.")
-        return self._wg_data.__dlpack__(**options)
+        return self._wg_data.__dlpack__(**options if stream is None else {"stream": stream, **options})
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        return (1, 0) if self.is_meta else self._wg_data.__dlpack_device__()
 
     def __bool__(self) -> bool:
         if self._wg_data.size == 1:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, new_filled
 from ..arrays.errors import warn
 from ..arrays.lazy import Lazy, address, put, through
 from ..arrays.storageless import StoragelessArray
@@ -231,14 +231,14 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
     targets = list(out) if isinstance(out, (tuple, list)) else [out]
     flat = refuse_recorded(op, targets, inputs, m)
     for a, t in zip(arrays, targets):
-        a = a if type(a) is StoragelessArray else np.asarray(a)
+        a = a if type(a) is StoragelessArray else as_array(a)
         check_type(op.name, a.dtype, t._wg_data.dtype)
         if overlapping(t._wg_data):
             raise RuntimeError(OVERLAP)
         check_memory(op, t._wg_data, [x._wg_data for x in flat if x._wg_vc is t._wg_vc], a.nbytes)
         check_normal(t, m)
     for a, t in zip(arrays, targets):
-        a = a if type(a) is StoragelessArray else np.asarray(a)
+        a = a if type(a) is StoragelessArray else as_array(a)
         if m.mutation is not None:
             m.mutation.before_write(t)
         if t._wg_data.shape != a.shape:
@@ -247,7 +247,7 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
             seen = resized_window(t._wg_data, a.shape) if type(t._wg_data) is np.ndarray is type(a) else None
             if seen is None:
                 seen = (a.astype(t._wg_data.dtype) if type(a) is StoragelessArray
-                    else np.empty(a.shape, t._wg_data.dtype))
+                    else new_filled(a, np.empty, a.shape, t._wg_data.dtype))
             t._wg_data = seen
         if type(a) is StoragelessArray is not type(t._wg_data):
             a._refuse()

@@ -274,7 +274,10 @@ class TracedNamespace:
 
     @staticmethod
     def constant(array: Any) -> Any:
-        return ARRAY_OPS.wrap(as_array(array))
+        found = ARRAY_OPS.wrap(as_array(array))
+        if FOREIGN:
+            found._wg_vc = classes.Constant((0,))
+        return found
 
     def followed(self, x: Any) -> bool:
         """Whether a derivative by ``x`` may be wanted: then what its gradient needs is better computed at once."""

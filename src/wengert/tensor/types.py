@@ -126,44 +126,6 @@ class device:
 
 
 CPU, META = device("cpu"), device("meta")
-HOSTED: set[str] = set()  # other kinds of devices whose tensors are on the CPU too
-
-
-def hosted(where: device) -> bool:
-    """Whether tensors on a device are on the CPU."""
-    return where.type == "cpu" or where.type in HOSTED
-
-
-def on_cpu(where: Any) -> device:
-    """The device that the user named; refused unless tensors can be there."""
-    if where is None or where is CPU:
-        return CPU
-    d = device(where)
-    if hosted(d):
-        return CPU
-    if isinstance(where, int):
-        raise RuntimeError("Cannot access accelerator device when none is available.")
-    error, message = _ABSENT.get(d.type, (RuntimeError, f"tensors cannot be placed on device '{d}' here"))
-    raise error(f"{message}; use device='cpu'")
-
-
-# PyTorch's exceptions for devices that a build of it lacks, with what to do about it.
-_ABSENT: dict[str, tuple[type[Exception], str]] = {
-    "cuda": (AssertionError,
-        "Torch not compiled with CUDA enabled: wengert computes on the CPU alone. Check torch.cuda.is_available()"),
-    "xpu": (AssertionError, "Torch not compiled with XPU enabled: this build of wengert computes on the CPU"),
-    "mps": (RuntimeError,
-        "PyTorch is not linked with support for mps devices: this build of wengert computes on the CPU"),
-}
-
-
-def placed(where: Any, near: Any = None) -> device | None:
-    """``meta`` if named, or nothing is and ``near`` is there; None for the CPU; other devices are refused."""
-    if where is None:
-        return META if near is not None and near.is_meta else None
-    if where is CPU or (type(where) is str and where == "cpu"):
-        return None
-    return META if device(where).type == "meta" else on_cpu(where) and None
 
 
 class _Named:

@@ -27,7 +27,7 @@ _WIDE_PIECE = PIECE // 4  # of float64 elements
 
 def empty(count: int, dtype: np.dtype, out: NDArray | None = None) -> NDArray:
     """Memory to draw into, that of ``out`` if it is of the type and in order; a function that the profiler watches."""
-    if out is not None and out.dtype == dtype and out.flags.c_contiguous:
+    if type(out) is np.ndarray and out.dtype == dtype and out.flags.c_contiguous:
         return out.reshape(-1)
     return np.empty(count, dtype)
 

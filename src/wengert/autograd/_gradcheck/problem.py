@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arrays.array_likes import as_copy
+from ...arrays.devices import alike, on_cpu
 from ...arrays.dtypes import of
 from ...dispatch.subclass_dispatch import numbers
 from ...functions.creation import zeros_like
@@ -42,7 +44,7 @@ def dense(t: Any) -> np.ndarray:
     """The array of a tensor, with its zeros if it is sparse; from its class if that dispatches."""
     if t._wg_dispatches:
         return numbers(t)
-    return t._wg_data.dense() if is_sparse(t) else t._wg_data  # type: ignore[no-any-return]
+    return t._wg_data.dense() if is_sparse(t) else on_cpu(t._wg_data)  # type: ignore[no-any-return]
 
 
 def stored(t: Any) -> Any:
@@ -54,7 +56,7 @@ def stored(t: Any) -> Any:
 
 def like(t: Any, array: np.ndarray) -> Any:
     """``array`` as a tensor of the class of ``t``, if that dispatches, else as a plain one."""
-    return zeros_like(t.detach()).copy_(wrap(array)) if t._wg_dispatches else wrap(array)
+    return zeros_like(t.detach()).copy_(wrap(array)) if t._wg_dispatches else wrap(alike(array, t._wg_data))
 
 
 class Remote:
@@ -110,7 +112,7 @@ class Move:
     @contextmanager
     def by(self, step: float) -> Iterator[None]:
         """Inside, the input is moved by ``step`` along the direction: in its memory, so that closures see it too."""
-        before = np.array(self.array[self.at])
+        before = as_copy(self.array[self.at])
         self.array[self.at] = before + step * self.unit
         try:
             yield

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Self
 
+from wengert.functions.devices import hosted
 from wengert.nn._tensors import arange, as_tensor, cat, empty_like, stack
 from wengert.tensor import Tensor, int64
-from wengert.tensor.types import hosted
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
     "pad_sequence", "unpack_sequence", "unpad_sequence"]

@@ -11,8 +11,8 @@ import warnings
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
+from wengert.functions.devices import HOSTED
 from wengert.graph.modes import modes
-from wengert.tensor.types import HOSTED
 
 from .fetch import _DatasetKind
 from .sampler import draw_seed
