@@ -1,10 +1,11 @@
 """How many operators agree with PyTorch, by PyTorch's own table of operators and sample calls (``op_db`` of its wheel).
 
-usage: python -m tests.parity.operators [--dtype float64] [--samples 12] [--only TEXT] [-v]
+usage: python -m tests.parity.operators [--dtype float64] [--device cuda] [--samples 12] [--only TEXT] [-v]
 
 Every differentiable entry of the table is called on both libraries with the same numbers, and compared are the results,
 their gradients, and the gradients of those: values, shapes and types. An entry agrees as far as all its calls do. The
-last line counts.
+last line counts. With ``--device cuda`` our tensors are on a GPU, PyTorch's on the CPU; ``--device fake`` is a GPU of
+strict arrays, which raise where something would copy them silently.
 """
 
 from __future__ import annotations
@@ -69,8 +70,15 @@ class Agreement(NamedTuple):
 class Leaves(Twin):
     """Twins that want gradients where PyTorch's tensors do; empty ones too."""
 
+    where = "cpu"
+
+    def __call__(self, x: Any) -> Any:
+        return wengert.device(self.where) if isinstance(x, torch.device) else super().__call__(x)
+
     def tensor(self, t: Any) -> Any:
         twin = super().tensor(t)
+        if self.where != "cpu":
+            twin = twin.detach().to(self.where)
         if t.is_conj():  # which its memory does not show
             twin = twin.detach().conj()
         return twin.requires_grad_() if t.requires_grad else twin
@@ -112,7 +120,7 @@ def weights(library: Any, t: Any, number: int) -> Any:
     """The numbers that a result, or a gradient, is multiplied by: those of its place in the list, on either library."""
     parts = np.random.default_rng(number).standard_normal((*t.shape, 2))
     a = parts[..., 0] + 1j * parts[..., 1] if t.is_complex() else parts[..., 0]
-    return library.tensor(np.array(a), dtype=t.dtype)
+    return library.tensor(np.array(a), dtype=t.dtype).to(t.device)
 
 
 def steps(library: Any, f: Callable[..., Any], arguments: Any, finish: Callable[..., Any] | None,
@@ -135,7 +143,7 @@ def steps(library: Any, f: Callable[..., Any], arguments: Any, finish: Callable[
 
 
 def numbers(t: Any) -> np.ndarray:
-    t = t.detach()
+    t = t.detach().cpu()
     t = (t.resolve_conj().resolve_neg() if not (isinstance(t, torch.Tensor) and t._is_zerotensor())
         else torch.zeros(t.shape, dtype=t.dtype))
     wide = {"torch.bfloat16": "float", "torch.complex32": "cfloat"}.get(str(t.dtype))  # NumPy has neither
@@ -203,16 +211,31 @@ def entries(dtype: Any) -> dict[str, Any]:
     }
 
 
+def on_device(device: str) -> None:
+    """Compare with our tensors on a device: its random numbers are others than the CPU's."""
+    if device == "fake":
+        from tests.cuda import fake
+
+        fake.install()
+    Leaves.where = "cuda"
+    drawn = ("rand", "normal", "dropout", "bernoulli", "multinomial", "rrelu", "uniform", "exponential", "attention",
+        "geometric", "cauchy", "fractional", "multi_head", "svd_lowrank", "pca_lowrank")
+    NO_VALUES.update((label(op), "drawn") for op in op_db if any(d in op.name for d in drawn))
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.parity.operators", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dtype", default="float64", choices=["float64", "complex128"])
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda", "fake"])
     parser.add_argument("--samples", type=int, default=SAMPLES, help="calls of an entry at most")
     parser.add_argument("--only", default="", help="entries with this text in their names")
     parser.add_argument("-v", action="store_true", help="say of each entry that does not agree what is wrong")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    if args.device != "cpu":
+        on_device(args.device)
     dtype = getattr(torch, args.dtype)
     rows = []
     for name, op in entries(dtype).items():

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import random as streams
+from ..arrays.array_likes import FOREIGN
 from ..arrays.devices import on_cpu, runtime
 from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
@@ -25,6 +26,7 @@ from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, META
+from ..tensor.types import device as device_type
 from .creation import check_sizes, deliver, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
 from .devices import placed
 from .sizes import sizes_given
@@ -136,6 +138,17 @@ def seed_devices(seed: int) -> None:
     _seed[:] = [seed]
     for generator in _of_devices.values():
         generator.manual_seed(seed)
+
+
+def device_states() -> dict[Any, Any]:
+    """The states of the default streams of all devices in use."""
+    return {where: of_device(where).get_state() for where in {device_type(*kind.device) for kind in FOREIGN}}
+
+
+def set_device_states(states: dict[Any, Any]) -> None:
+    """Continue the streams of devices from what ``device_states`` gave."""
+    for where, state in states.items():
+        of_device(where).set_state(state)
 
 
 def seed() -> int:
@@ -545,14 +558,13 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
     """Inside, draws and seeds leave no trace on the default stream."""
-    state, others = get_rng_state(), {where: g.get_state() for where, g in _of_devices.items()}
+    state, others = get_rng_state(), device_states()
     try:
         yield
     finally:
         if enabled:
             set_rng_state(state)
-            for where, row in others.items():
-                _of_devices[where].set_state(row)
+            set_device_states(others)
 
 
 FUNCTIONS = {

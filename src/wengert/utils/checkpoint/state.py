@@ -15,6 +15,7 @@ from ...amp.autocast_mode import (
     is_autocast_enabled,
 )
 from ...dispatch.default_device import DeviceContext, innermost
+from ...functions import random
 from ...functions.random import get_rng_state, set_rng_state
 from ...graph.modes import change, modes
 from ...tensor.tensor import Tensor
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 
 
 class RandomState:
-    """The state of our default generator, NumPy's global one and Python's ``random``, when made."""
+    """The state of our default generators, NumPy's global one and Python's ``random``, when made."""
 
     def __init__(self) -> None:
-        self.parts: list[tuple[Callable[[Any], None], Any]] = [(set_rng_state, get_rng_state())]
+        self.parts: list[tuple[Callable[[Any], None], Any]] = [(set_rng_state, get_rng_state()),
+            (random.set_device_states, random.device_states())]
         numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
         if numpy is not None:
             self.parts.append((numpy.set_state, numpy.get_state()))
@@ -113,14 +115,15 @@ def infer_device_type(*args: Any) -> str:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
-    """The devices of the tensors among ``args`` other than the CPU, and the states of their
-    generators: there are none.
-    """
-    return [], []
+    """The numbers of the devices of the tensors among ``args``, the CPU apart, and the states of their generators."""
+    found = dict.fromkeys(leaf.device for leaf in tree_leaves(args) if isinstance(leaf, Tensor)
+        and leaf.device.type not in ("cpu", "meta"))
+    states = random.device_states()
+    return [d.index for d in found if d in states], [states[d] for d in found if d in states]
 
 
 def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
-    """Put back what ``get_device_states`` gave: nothing, as no device but the CPU has a state here."""
+    """Put back what ``get_device_states`` gave."""
     kind = DefaultDeviceType.get_device_type() if device_type is None else device_type
     if kind == "meta":
         return
