@@ -142,7 +142,8 @@ def seed_devices(seed: int) -> None:
 
 def device_states() -> dict[Any, Any]:
     """The states of the default streams of all devices in use."""
-    return {where: of_device(where).get_state() for where in {device_type(*kind.device) for kind in FOREIGN}}
+    kinds: Any = FOREIGN
+    return {where: of_device(where).get_state() for where in {device_type(*kind.device) for kind in kinds}}
 
 
 def set_device_states(states: dict[Any, Any]) -> None:
