@@ -115,6 +115,33 @@ def test_convolutions_see_patches(name):
     close(K.to_dense(), full, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("groups", [2, 4])
+def test_groups_of_a_convolution_have_blocks_of_their_own(groups):
+    layer, x, loss = nn.Conv2d(4, 8, (2, 1), groups=groups), torch.randn(3, 4, 3, 2), nn.MSELoss(reduction="sum")
+    data = [(x, torch.zeros_like(layer(x)).detach())]
+    K = curvature.KFAC(layer, loss, data)
+    A, G = K.factors[layer]
+    assert A.shape == (groups, 8 // groups + 1, 8 // groups + 1) and G.shape == (groups, 8 // groups, 8 // groups)
+    full = full_ggn(layer, loss, data)
+    close(K.to_dense(), full, rtol=0, atol=1e-9)
+    close(K.inverse(0.5).to_dense(), np.linalg.inv(full + 0.5 * np.eye(len(full))), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["exact", "empirical"])
+def test_layers_that_share_their_parameters_are_one_layer(kind):
+    def model(first, second):
+        return nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), nn.Linear(2, 1))
+
+    first, second = nn.Linear(2, 2), nn.Linear(2, 2)
+    second.weight, second.bias = first.weight, first.bias
+    last, data = nn.Linear(2, 1), cut(torch.randn(4, 2), torch.randn(4, 1), [1, 3])
+    tied, twice = model(first, second), model(first, first)
+    tied[4] = twice[4] = last
+    K, wanted = (curvature.KFAC(m, nn.MSELoss(), data, kind=kind) for m in (tied, twice))
+    close(K.to_dense(), wanted.to_dense(), rtol=1e-12)
+    assert K.shape == (9, 9) and K.factors[second][0].equal(K.factors["0"][0])
+
+
 def test_places_of_a_sequence_and_calls_count_as_examples():
     inner = nn.Linear(2, 2)
     model, loss = nn.Sequential(inner, nn.Tanh(), inner, nn.ReLU(inplace=True)), nn.MSELoss(reduction="sum")
@@ -167,8 +194,8 @@ def test_what_it_is_not_defined_for():
     data = [(torch.randn(2, 3, 4), torch.randn(2, 3, 4))]
     tied = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
     tied[1].weight = tied[0].weight
-    for model, words in ((nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4)), "1.weight, 1.bias"), (tied, "several"),
-            (nn.Conv1d(4, 4, 1, groups=2), "weight"),
+    for model, words in ((nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4)), "1.weight, 1.bias"),
+            (tied, "other biases: 0.weight"),
             (nn.TransformerEncoderLayer(4, 1, 4), r"self_attn\.in_proj_weight")):
         with pytest.raises(ValueError, match=words):
             curvature.KFAC(model, nn.MSELoss(), data)

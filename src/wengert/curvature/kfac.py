@@ -41,8 +41,9 @@ class KFAC(SymmetricOperator):
     ``A`` is the mean of ``a aᵀ`` over the places where the layer is used, with a 1 after its input ``a`` if it has a
     bias; ``G`` is ``c Σ g gᵀ`` over the gradients of its outputs there, by each term alone. (Of an example with more
     than 16 terms they come together with random signs, which gives the same sum in the mean, and exactly where terms
-    have their places to themselves.) Layers: ``Linear`` and convolutions of one group. For one example and layers that
-    are used once it is exactly the diagonal blocks.
+    have their places to themselves.) Layers: ``Linear`` and convolutions; of several groups each has a block of its
+    own, and the factors are stacked. Layers that share weight and bias are one layer, used several times. For one
+    example and layers that are used once it is exactly the diagonal blocks.
 
     >>> layer = torch.nn.Linear(2, 1, bias=False)
     >>> K = torch.curvature.KFAC(layer, torch.nn.MSELoss(reduction="sum"), [(torch.eye(2), torch.zeros(2, 1))])
@@ -66,8 +67,12 @@ class KFAC(SymmetricOperator):
     @property
     def factors(self) -> Factors:
         """For each module ``(A, G)``; a module may also be asked for by its name."""
-        return Factors({layer.module: (from_numpy(layer.A), from_numpy(layer.G)) for layer in self._layers},
-            {layer.name: layer.module for layer in self._layers})
+        found: dict[Module, list[_Layer]] = {}
+        for layer in self._layers:
+            for module in layer.modules:
+                found.setdefault(module, []).append(layer)
+        return Factors({module: _both(layers) for module, layers in found.items()},
+            {name: module for layer in self._layers for name, module in zip(layer.names, layer.modules)})
 
     def inverse(self, damping: float) -> KFACInverse:
         """The operator ``(K + damping·I)⁻¹``, exact.
@@ -86,7 +91,7 @@ class KFAC(SymmetricOperator):
         """``product(layer, block)`` for each layer, with weights and bias side by side."""
         found = np.zeros_like(rows)
         for layer in self._layers:
-            parts = [(self._vectors.places[i], width) for i, width in layer.parts]
+            parts = [(layer.share(*self._vectors.places[i]), width) for i, width in layer.parts]
             block = np.concatenate([rows[:, a:b].reshape(len(rows), -1, width) for (a, b), width in parts], -1)
             block, start = product(layer, block), 0
             for (a, b), width in parts:
@@ -162,13 +167,23 @@ class Factors(dict):
         return super().__contains__(key) or key in self._modules
 
 
-class _Layer:
-    """A layer, which of the parameters are its weight and bias, and its factors as they grow."""
+def _both(layers: list[_Layer]) -> tuple[Tensor, Tensor]:
+    """The factors of a module: of each of its groups, if there are several."""
+    if len(layers) == 1:
+        return from_numpy(layers[0].A), from_numpy(layers[0].G)
+    return from_numpy(np.stack([layer.A for layer in layers])), from_numpy(np.stack([layer.G for layer in layers]))
 
-    def __init__(self, name: str, module: Any, weight: int | None, bias: int | None) -> None:
-        self.name, self.module, self.weight, self.bias = name, module, weight, bias
-        self.outputs = module.weight.shape[0]
-        self.inputs = module.weight.numel() // self.outputs
+
+class _Layer:
+    """A layer, or one group of a convolution: which of the parameters are its weight and bias, and its factors as they
+    grow. Modules that share the weight are one layer.
+    """
+
+    def __init__(self, name: str, module: Any, weight: int | None, bias: int | None, group: int = 0) -> None:
+        self.names, self.modules, self.weight, self.bias, self.group = [name], [module], weight, bias, group
+        self.groups = getattr(module, "groups", 1)
+        self.outputs = module.weight.shape[0] // self.groups
+        self.inputs = module.weight.numel() // module.weight.shape[0]
         self.parts = [(i, width) for i, width in ((weight, self.inputs), (bias, 1)) if i is not None]
         width = sum(width for _, width in self.parts)
         dtype = np.result_type(array_of(module.weight.detach().reshape(-1)[:1]).dtype, np.float32)
@@ -176,9 +191,14 @@ class _Layer:
         self.places = 0
         self._eigen: Any = None
 
-    def add_input(self, x: Tensor) -> None:
+    def share(self, start: int, stop: int) -> tuple[int, int]:
+        """The group's part of the places of a parameter."""
+        each = (stop - start) // self.groups
+        return start + self.group * each, start + (self.group + 1) * each
+
+    def add_input(self, module: Any, x: Tensor) -> None:
         """Add the moments of what goes in: patches of a convolution."""
-        for a in self._rows(x):
+        for a in self._rows(module, x):
             self.places += a.shape[0]
             if self.weight is not None:
                 self.A[:self.inputs, :self.inputs] += array_of(a.T @ a)
@@ -189,30 +209,29 @@ class _Layer:
         if self.bias is not None:
             self.A[-1, -1] = self.places
 
-    def _rows(self, x: Tensor) -> Iterator[Tensor]:
-        module = self.module
+    def _rows(self, module: Any, x: Tensor) -> Iterator[Tensor]:
         if isinstance(module, Linear):
             yield x.reshape(-1, self.inputs)
             return
         dims = len(module.kernel_size)
         if x.dim() == dims + 1:
             x = x[None]
+        x = x[:, slice(*self.share(0, x.shape[1]))]
         x = F.pad(x, module._reversed_padding_repeated_twice,
             mode="constant" if module.padding_mode == "zeros" else module.padding_mode)
         step = max(1, PATCHES // max(1, x[0].numel() * (self.inputs // x.shape[1])))
         for start in range(0, x.shape[0], step):
-            yield self._patches(x[start:start + step], dims)
+            yield self._patches(module, x[start:start + step], dims)
 
-    def _patches(self, x: Tensor, dims: int) -> Tensor:
-        module = self.module
+    def _patches(self, module: Any, x: Tensor, dims: int) -> Tensor:
         for i, (size, stride, dilation) in enumerate(zip(module.kernel_size, module.stride, module.dilation)):
             x = x.unfold(2 + i, dilation * (size - 1) + 1, stride)[..., ::dilation]
         return x.permute(0, *range(2, 2 + dims), 1, *range(2 + dims, 2 + 2 * dims)).reshape(-1, self.inputs)
 
     def add_gradient(self, g: Tensor) -> None:
-        if not isinstance(self.module, Linear):
-            g = g.movedim(-1 - len(self.module.kernel_size), -1)
-        g = g.reshape(-1, self.outputs)
+        if not isinstance(self.modules[0], Linear):
+            g = g.movedim(-1 - len(self.modules[0].kernel_size), -1)
+        g = g.reshape(-1, self.outputs * self.groups)[:, slice(*self.share(0, self.outputs * self.groups))]
         self.G += array_of(g.T @ g)
 
     def finish(self, count: float) -> None:
@@ -238,12 +257,13 @@ class _Watch:
         def noting(layer: _Layer) -> Any:
             def hook(module: Module, args: Any, kwargs: Any, output: Any) -> None:
                 with no_grad():
-                    layer.add_input((args[0] if args else kwargs["input"]).detach())
+                    layer.add_input(module, (args[0] if args else kwargs["input"]).detach())
                 self.calls.append((layer, get_gradient_edge(output)))
 
             return hook
 
-        self.hooks = [layer.module.register_forward_hook(noting(layer), with_kwargs=True) for layer in self.layers]
+        self.hooks = [module.register_forward_hook(noting(layer), with_kwargs=True) for layer in self.layers
+            for module in layer.modules]
 
     def __exit__(self, *_: Any) -> None:
         for hook in self.hooks:
@@ -268,12 +288,12 @@ class _Watch:
         unseen = [layer for layer in self.layers if id(layer) not in seen]
         if not unseen:
             return
-        weights = [layer.module.weight for layer in unseen if layer.module.weight.requires_grad]
+        weights = [layer.modules[0].weight for layer in unseen if layer.modules[0].weight.requires_grad]
         ones = ones_like(terms.flat)
         found = grad(terms.rows, weights, ones, retain_graph=True, allow_unused=True) if weights else ()
         if any(g is not None for g in found):
             raise ValueError("K-FAC needs the calls of layers, and the weights of these are used without one: "
-                + ", ".join(repr(layer.name) for layer in unseen) + "; leave them out of params")
+                + ", ".join(repr(layer.names[0]) for layer in unseen) + "; leave them out of params")
 
 
 def _layers(model: Any, params: list[Tensor]) -> list[_Layer]:
@@ -281,17 +301,26 @@ def _layers(model: Any, params: list[Tensor]) -> list[_Layer]:
     if not isinstance(model, Module):
         raise ValueError(f"K-FAC needs a module, whose layers it knows, not a {type(model).__name__}")
     place = {id(p): i for i, p in enumerate(params)}
-    layers, homes = [], dict.fromkeys(range(len(params)), 0)
+    layers: list[_Layer] = []
+    homes: dict[int, set[Any]] = {i: set() for i in range(len(params))}
     for name, module in model.named_modules():
         own = {key: place[id(p)] for key, p in module._parameters.items() if p is not None and id(p) in place}
+        groups = getattr(module, "groups", 1)
+        kind = next((k for k in LAYERS if isinstance(module, k)), type(module))
         for i in own.values():
-            homes[i] += 1
-        if own and isinstance(module, LAYERS) and getattr(module, "groups", 1) == 1:
-            layers.append(_Layer(name, module, own.get("weight"), own.get("bias")))
+            homes[i].add((kind, groups, own.get("weight"), own.get("bias"), getattr(module, "bias", None) is None))
+        if own and kind in LAYERS:
+            alike = [layer for layer in layers if (layer.weight, layer.bias) == (own.get("weight"), own.get("bias"))]
+            for layer in alike:
+                layer.names.append(name)
+                layer.modules.append(module)
+            if not alike:
+                layers += [_Layer(name, module, own.get("weight"), own.get("bias"), group) for group in range(groups)]
+    shared = {i for i, of in homes.items() if len(of) > 1}
     known = {i for layer in layers for i, _ in layer.parts}
     names = {id(p): name for name, p in model.named_parameters()}
-    for problem, wrong in (("are not of a Linear or a convolution of one group", set(place.values()) - known),
-            ("belong to several layers", {i for i, many in homes.items() if many > 1})):
+    for problem, wrong in (("are not of a Linear or a convolution", set(place.values()) - known),
+            ("belong to layers of different kinds or with other biases", shared)):
         if wrong:
             listed = ", ".join(names.get(id(params[i]), f"number {i}") for i in sorted(wrong))
             raise ValueError(f"K-FAC is defined for the parameters of such layers, and these {problem}: {listed}; "
