@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed import argparse_util
 from torch.distributed._composable.replicate import replicate
+from torch.distributed._state_dict_utils import _gather_state_dict
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
     CheckpointImpl,
     CheckpointWrapper,
@@ -17,10 +21,12 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
 )
 from torch.distributed.checkpoint.state_dict import _init_optim_state
 from torch.distributed.distributed_c10d import _object_to_tensor, _tensor_to_object
+from torch.distributed.elastic.utils.distributed import get_free_port
 from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.distributed.optim import _apply_optimizer_in_backward
-from torch.distributed.tensor import Shard
+from torch.distributed.tensor import Shard, distribute_tensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+from torch.distributed.utils import _sync_module_states, _verify_param_shape_across_processes
 from torch.nn.parallel import DistributedDataParallel
 
 
@@ -130,6 +136,32 @@ def check_collectives():
     out, group = torch.empty(4), dist.distributed_c10d._get_default_group()
     group.alltoall_base(out, torch.arange(4.0) + 10 * rank, [], [], dist.AllToAllOptions()).wait()
     assert out.tolist() == ([0.0, 1.0, 10.0, 11.0] if rank == 0 else [2.0, 3.0, 12.0, 13.0])
+
+
+def check_modules_of_helpers():
+    rank, group = dist.get_rank(), dist.distributed_c10d._get_default_group()
+    model = nn.Linear(2, 2)
+    nn.init.constant_(model.weight, rank + 1.0)
+    nn.init.constant_(model.bias, rank + 1.0)
+    _sync_module_states(model, group, 1 << 20, src=1, params_and_buffers_to_ignore={"bias"})
+    assert model.weight.unique().tolist() == [2.0] and model.bias.unique().tolist() == [rank + 1.0]
+    _verify_param_shape_across_processes(group, list(model.parameters()))
+    try:
+        _verify_param_shape_across_processes(group, [torch.ones(2 + rank)])
+        refused = False
+    except RuntimeError:
+        refused = True
+    assert refused or rank == 0  # which PyTorch does not tell
+    state = {"a": distribute_tensor(torch.arange(4.0), dist.init_device_mesh("cpu", (2,)), [Shard(0)]), "b": {"n": 3}}
+    assert _gather_state_dict(state)["a"].tolist() == [0.0, 1.0, 2.0, 3.0] and _gather_state_dict(state)["b"]["n"] == 3
+    os.environ["PET_NODES"], os.environ["PET_QUIET"] = "3", "1"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--nodes", action=argparse_util.env)
+    parser.add_argument("--quiet", action=argparse_util.check_env)
+    parser.add_argument("--loud", action=argparse_util.check_env)
+    assert vars(parser.parse_args([])) == {"nodes": "3", "quiet": True, "loud": False}
+    assert vars(parser.parse_args(["--nodes", "4", "--loud"])) == {"nodes": "4", "quiet": True, "loud": True}
+    assert get_free_port() > 0
 
 
 def check_older_fsdp_is_printed():
