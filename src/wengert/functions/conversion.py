@@ -46,16 +46,9 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         dtype = dt.OF_TYPES[dtype]
     if dtype is not None and not isinstance(dtype, dt.dtype):
         raise TypeError(f"to() received an invalid combination of arguments - got (dtype={type(dtype).__name__})")
-    where = None if device is None or device is CPU else placed(device)
-    if where is not None and where.type == "meta":
-        if not self.is_meta:
-            return _moved(self, dtype, memory_format)
-    elif device is not None and self.is_meta:
-        raise NotImplementedError(NO_DATA)
-    elif device is not None and (where is not None or type(self._wg_data) is not np.ndarray):
-        there = brought(self, where)
-        if there is not self:
-            return to(there, dtype=dtype, memory_format=memory_format)
+    there = self if device is None else _on(self, device, dtype, memory_format)
+    if there is not self:
+        return there
     if len(flags) > 1:
         copy = flags[1]  # the first is non_blocking
     kept = (memory_format is preserve_format or memory_format is None
@@ -71,6 +64,19 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     if m.dispatch or dispatching((self,)):
         return function("cast")(self, self.dtype)
     return self.clone() if kept else self.clone(memory_format=memory_format)
+
+
+def _on(self: Tensor, device: Any, dtype: Any, memory_format: Any) -> Tensor:
+    """``to`` another device: the tensor itself if it is there."""
+    where = None if device is CPU else placed(device)
+    if where is not None and where.type == "meta":
+        return self if self.is_meta else _moved(self, dtype, memory_format)
+    if self.is_meta:
+        raise NotImplementedError(NO_DATA)
+    if where is None and type(self._wg_data) is np.ndarray:
+        return self
+    there = brought(self, where)
+    return self if there is self else to(there, dtype=dtype, memory_format=memory_format)
 
 
 def _by_place(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any, list[bool]]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.array_likes import as_array, as_copy, new_filled
+from ..arrays.devices import moved
 from ..arrays.strides import look, memory_of, start_of
 from .operator import Array, family
 from .views import axis
@@ -210,3 +211,10 @@ def slice_copy(F, input, dim=0, start=None, end=None, step=1):
     from .shape import slice_key
 
     return F.clone(F.basic_index(input, slice_key(dim, input.ndim, start, end, step)), memory_format=True)
+
+
+@operator(grad=dict(input=lambda F, g, target, source: F.to_device(g, source, target)), node="ToCopyBackward0",
+    places=(), linear=True, lazy=True)
+def to_device(input: Array, target, source):
+    """The values on another device. ``target``, ``source``: the classes of arrays there and where they come from."""
+    return moved(input, target)

@@ -10,7 +10,6 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
 from ..arrays.array_likes import as_array, as_copy, has_memory, in_rows, new_filled
-from ..arrays.devices import moved
 from ..arrays.dtypes import OF_TYPES, of, scalar_name
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
@@ -528,13 +527,6 @@ def clone(input: Array, *, memory_format=None):
     out = blank(input.shape, input.dtype, strides, like=input)
     out[...] = input
     return out
-
-
-@operator(grad=dict(input=lambda F, g, target, source: F.to_device(g, source, target)), node="ToCopyBackward0",
-    places=(), linear=True, lazy=True)
-def to_device(input: Array, target, source):
-    """The values on another device. ``target``, ``source``: the classes of arrays there and where they come from."""
-    return moved(input, target)
 
 
 @operator(grad=dict(input=lambda F, g: g), linear=True, places=(), node="CloneBackward0")
