@@ -52,6 +52,7 @@ STORAGES = [
     "torch.UntypedStorage.from_buffer(bytes(range(8)), 'big', dtype=torch.int32).tolist()",
     "torch.UntypedStorage.from_buffer(bytes(range(8)), 'little', 1, 4, dtype=torch.int32).tolist()",
     "torch.ShortStorage.from_buffer(bytes(range(8)), 'big')",
+    "torch.ByteStorage.from_buffer(b'ab').tolist()", "torch.FloatStorage.from_buffer(b'abcd')",
     "torch.UntypedStorage.from_buffer(bytes(7), 'little', dtype=torch.int32)", "torch.LongStorage([1, 2, 3])",
     "torch.ComplexFloatStorage([1, 2j]).tolist()", "torch.TypedStorage(dtype=torch.int32)",
     "torch.Storage is torch.FloatStorage", "torch.TypedStorage(3, dtype=torch.int32, device='meta')",

@@ -164,13 +164,15 @@ class UntypedStorage(Memory):
         parts.byteswap(inplace=True)
 
     @classmethod
-    def from_buffer(cls, buffer: Any, byte_order: str, count: int = -1, offset: int = 0, *,
+    def from_buffer(cls, buffer: Any, byte_order: str = "", count: int = -1, offset: int = 0, *,
             dtype: dt.dtype = dt.uint8) -> UntypedStorage:
         """A copy of the bytes of ``buffer`` from ``offset`` on: ``count`` elements of ``dtype``.
 
-        ``byte_order`` says how they lie there: ``"little"``, ``"big"`` or ``"native"``. Raises ``ValueError`` where the
-        sizes do not fit.
+        ``byte_order`` says how they lie there: ``"little"``, ``"big"`` or ``"native"``; single bytes need none. Raises
+        ``ValueError`` where the sizes do not fit.
         """
+        if not byte_order and dtype.itemsize > 1:
+            raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
         memory = np.frombuffer(buffer, np.uint8)
         item = dtype.itemsize
         if count < 0 and (memory.size - offset) % item:
@@ -181,7 +183,7 @@ class UntypedStorage(Memory):
             raise ValueError(f"buffer has only {memory.size - offset} elements after offset {offset}, but specified a "
                 f"size of {count}")
         found = cls(memory[offset : offset + count * item].copy())
-        if byte_order not in ("little", "native"):
+        if byte_order not in ("", "little", "native"):
             found.byteswap(dtype)
         return found
 
