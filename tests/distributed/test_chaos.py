@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import wengert as torch
-from wengert.distributed.world import _runs
+from wengert.distributed.mpi.world import _runs
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "restart.py"
 TIMES = int(os.environ.get("WENGERT_CHAOS", "3"))

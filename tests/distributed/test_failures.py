@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from wengert.distributed.world import _runs
+from wengert.distributed.mpi.world import _runs
 
 from .conftest import PROGRAMS
 

@@ -17,7 +17,7 @@ def prepare() -> None:
         _print_by_lines()
     if "RANK" in os.environ or not launched_by_mpi:
         return
-    from ..distributed.world import launched
+    from ..distributed.mpi.world import launched
 
     found = launched()
     if found is None:
@@ -63,7 +63,7 @@ def fails(error: BaseException) -> None:
 
 
 def _tell_world(code: Any) -> None:
-    world = sys.modules.get(f"{__package__.partition('.')[0]}.distributed.world")
+    world = sys.modules.get(f"{__package__.partition('.')[0]}.distributed.mpi.world")
     if world is not None:
         world.program_ends(code)
 

@@ -25,6 +25,7 @@ from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError
 from .group import ProcessGroup, ProcessGroupGloo
 from .groups import *  # noqa: F403
+from .mpi.world import available as is_available
 from .objects import *  # noqa: F403
 from .rendezvous import register_rendezvous_handler, rendezvous
 from .stores import FileStore, HashStore, PrefixStore, Store
@@ -32,7 +33,6 @@ from .tcp_store import TCPStore
 from .types import *  # noqa: F403
 from .types import _make_nccl_premul_sum  # noqa: F401
 from .work import Work
-from .world import available as is_available
 
 __all__ = [
     *_types.__all__, *_groups.__all__, *_collectives.__all__, *_objects.__all__,

@@ -14,10 +14,11 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ..tensor.tensor import Tensor
-from . import transport
 from .errors import DistStoreError
 from .group import split
 from .groups import default_group, get_group_rank, group_of, outside
+from .mpi import transport
+from .sparse import all_reduce_sparse
 from .stores import seconds
 from .types import RedOpType, ReduceOp
 from .work import PROGRESS, Work
@@ -107,8 +108,6 @@ def all_reduce(tensor: Tensor, op: Any = SUM, group: Any = None, async_op: bool 
     _tensor(tensor, "tensor")
     _complex("all_reduce", tensor, op)
     if tensor.is_sparse:
-        from .sparse import all_reduce_sparse
-
         all_reduce_sparse(tensor, op, group_of(group))
         return _joint([], async_op)
     return group_of(group).all_reduce(tensor, op, async_op)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import fingerprint, transport
+from . import fingerprint
 from .deferred import follows
 from .memory import reading, writing
+from .mpi import transport
 from .types import Backend, DebugLevel, RedOpType, default_pg_timeout, get_debug_level
 from .work import PROGRESS, Pending, Work
 
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from ..tensor.tensor import Tensor
+    from .mpi.transport import Begun
+    from .mpi.world import Processes
     from .stores import Store
-    from .transport import Begun
-    from .world import Processes
 
 __all__ = ["ProcessGroup"]
 

@@ -10,8 +10,8 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from . import world as worlds
 from .group import ProcessGroup
+from .mpi import world as worlds
 from .rendezvous import rendezvous
 from .stores import PrefixStore, Store
 from .tcp_store import TCPStore

@@ -2,56 +2,32 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..functions.places import PLACES
-from . import transport
 from .collectives import _of_members, _peer, root_of
 from .groups import group_of
+from .mpi import transport
+from .pickles import as_bytes, as_value, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .group import ProcessGroup
 
 __all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list",
     "send_object_list"]
 
 
-def _bytes(value: Any) -> Any:
-    return np.frombuffer(pickle.dumps(value), np.uint8)
-
-
-def _value(data: Any) -> Any:
-    return pickle.loads(data.tobytes())
-
-
 def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[Any, Any]:
     """The bytes of a pickle, and how many there are, as tensors."""
-    data = _bytes(obj)
+    data = as_bytes(obj)
     return PLACES["torch"]["from_numpy"](data.copy()), PLACES["torch"]["from_numpy"](np.array([data.size]))
 
 
 def _tensor_to_object(tensor: Any, tensor_size: Any, group: Any = None) -> Any:
-    return _value(tensor.numpy()[: int(tensor_size)])
-
-
-def _gathered(group: ProcessGroup, data: Any, root: int | None, name: str) -> list[Any]:
-    """The bytes of every rank, on the root or (None) on all."""
-    sizes = [np.zeros(1, np.int64) for _ in range(group.size())]
-    group.run(False, name, transport.all_gather, sizes, np.array([data.size]))
-    longest = max(int(size[0]) for size in sizes)
-    padded = np.zeros(longest, np.uint8)
-    padded[: data.size] = data
-    parts = [np.empty(longest, np.uint8) for _ in range(group.size())]
-    if root is None:
-        group.run(False, name, transport.all_gather, parts, padded)
-    else:
-        group.run(False, name, transport.gather, parts if group.rank() == root else [], padded, root)
-    return [part[: int(size[0])] for part, size in zip(parts, sizes, strict=True)]
+    return as_value(tensor.numpy()[: int(tensor_size)])
 
 
 @_of_members
@@ -60,8 +36,8 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     found = group_of(group)
     if len(object_list) < found.size():
         raise ValueError(f"object_list must have a place for each of the {found.size()} ranks")
-    for i, data in enumerate(_gathered(found, _bytes(obj), None, "all_gather_object")):
-        object_list[i] = _value(data)
+    for i, data in enumerate(gathered(found, as_bytes(obj), None, "all_gather_object")):
+        object_list[i] = as_value(data)
 
 
 @_of_members
@@ -75,10 +51,10 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
         raise ValueError("Argument ``object_gather_list`` must be specified on destination rank.")
     if not mine and object_gather_list:
         raise ValueError("Argument ``object_gather_list`` must NOT be specified on non-destination ranks.")
-    parts = _gathered(found, _bytes(obj), root, "gather_object")
+    parts = gathered(found, as_bytes(obj), root, "gather_object")
     if object_gather_list is not None and mine:
         for i, data in enumerate(parts):
-            object_gather_list[i] = _value(data)
+            object_gather_list[i] = as_value(data)
 
 
 @_of_members
@@ -88,14 +64,14 @@ def broadcast_object_list(object_list: list[Any], src: int | None = None, group:
     found = group_of(group)
     root = root_of(found, 0 if src is None and group_src is None else src, group_src, "broadcast_object_list")
     size = np.zeros(1, np.int64)
-    data = _bytes(list(object_list)) if found.rank() == root else None
+    data = as_bytes(list(object_list)) if found.rank() == root else None
     if data is not None:
         size[0] = data.size
     found.run(False, "broadcast_object_list", transport.broadcast, size, root)
     buffer = np.empty(int(size[0]), np.uint8) if data is None else data
     found.run(False, "broadcast_object_list", transport.broadcast, buffer, root)
     if data is None:
-        _fill(object_list, _value(buffer))
+        _fill(object_list, as_value(buffer))
 
 
 def _fill(target: list[Any], values: Sequence[Any]) -> None:
@@ -116,14 +92,14 @@ def scatter_object_list(scatter_object_output_list: list[Any], scatter_object_in
     if found.rank() == root:
         if scatter_object_input_list is None or len(scatter_object_input_list) != found.size():
             raise ValueError("source rank must provide non-None scatter_object_input_list of the group's size")
-        parts = [_bytes(value) for value in scatter_object_input_list]
+        parts = [as_bytes(value) for value in scatter_object_input_list]
         sizes[0] = max(part.size for part in parts)
     found.run(False, "scatter_object_list", transport.broadcast, sizes, root)
     longest = int(sizes[0])
     padded = [np.concatenate([part, np.zeros(longest - part.size, np.uint8)]) for part in parts]
     buffer = np.empty(longest, np.uint8)
     found.run(False, "scatter_object_list", transport.scatter, buffer, padded, root)
-    scatter_object_output_list[0] = _value(buffer)  # a pickle says itself where it ends
+    scatter_object_output_list[0] = as_value(buffer)  # a pickle says itself where it ends
 
 
 @_of_members
@@ -132,7 +108,7 @@ def send_object_list(object_list: list[Any], dst: int | None = None, group: Any 
     """Send the objects of a list to a rank."""
     found = group_of(group)
     target = _peer(found, dst, group_dst, "send")
-    data = _bytes(list(object_list))
+    data = as_bytes(list(object_list))
     for array in (np.array([data.size]), data):
         found.begin("send_object_list", transport.send, array, target, 0, ranks=[found.ranks[target]]).wait()
 
@@ -148,5 +124,5 @@ def recv_object_list(object_list: list[Any], src: int | None = None, group: Any 
     found.begin("recv_object_list", transport.receive, size, source, 0, came.append, ranks=ranks).wait()
     buffer = np.empty(int(size[0]), np.uint8)
     found.begin("recv_object_list", transport.receive, buffer, came[0], 0, ranks=[found.ranks[came[0]]]).wait()
-    _fill(object_list, _value(buffer))
+    _fill(object_list, as_value(buffer))
     return found.ranks[came[0]]

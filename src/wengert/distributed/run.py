@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from .elastic.multiprocessing.errors import ChildFailedError, record
 from .elastic.workers import LOCAL_RANK, Streams, Workers
+from .mpi.world import joins_processes
 from .tcp_store import TCPStore
-from .world import joins_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

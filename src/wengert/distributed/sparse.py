@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import wengert
-
+from ..functions.places import PLACES
 from ..graph import no_grad
+from .pickles import as_bytes, as_value, gathered
 
 if TYPE_CHECKING:
-    from wengert import Tensor
+    from ..tensor.tensor import Tensor
 
 
 def sum_sparse(tensor: Tensor, group: Any) -> Tensor:
     """The sum of a sparse tensor over the processes of a group: all have the indices and values of all."""
-    from wengert import distributed as dist
-
-    tensor = tensor.coalesce()
-    parts: list[Any] = [None] * group.size()
-    dist.all_gather_object(parts, (tensor.indices().numpy(), tensor.values().numpy()), group=group)
-    indices = wengert.cat([wengert.from_numpy(i) for i, _ in parts], 1)
-    values = wengert.cat([wengert.from_numpy(v) for _, v in parts])
-    return wengert.sparse_coo_tensor(indices, values, tensor.shape).coalesce()
+    torch, tensor = PLACES["torch"], tensor.coalesce()
+    mine = as_bytes((tensor.indices().numpy(), tensor.values().numpy()))
+    parts = [as_value(data) for data in gathered(group, mine, None, "all_reduce")]
+    indices = torch["cat"]([torch["from_numpy"](i) for i, _ in parts], 1)
+    values = torch["cat"]([torch["from_numpy"](v) for _, v in parts])
+    found: Tensor = torch["sparse_coo_tensor"](indices, values, tensor.shape).coalesce()
+    return found
 
 
 def all_reduce_sparse(tensor: Tensor, op: Any, group: Any) -> None:

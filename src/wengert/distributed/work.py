@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from ..futures import Future
-    from .world import Processes
+    from .mpi.world import Processes
 
 _SPINS = 200  # times that MPI is asked before one sleeps; yielding alone leaves spinning ranks in each other's way
 _LONGEST = 0.001  # seconds between two questions

@@ -325,6 +325,12 @@ def _framing(n_fft: int, hop_length: Any, win_length: Any, window: Any) -> tuple
     return hop, length
 
 
+def _centred(F, input, half, pad_mode):
+    """A signal, padded at both ends by half a window."""
+    x = F.pad(F.view(input, (1,) * (3 - input.ndim) + tuple(input.shape)), (half, half), pad_mode)
+    return F.view(x, tuple(x.shape[3 - input.ndim :]))
+
+
 @legacy
 def stft(F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect",
         normalized=False, onesided=None, return_complex=None, align_to_window=None):
@@ -347,10 +353,7 @@ def stft(F, input, n_fft, hop_length=None, win_length=None, window=None, center=
         raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further "
             "require that return_complex=True in a future PyTorch release.")
     hop, length = _framing(n_fft, hop_length, win_length, window)
-    x = input
-    if center:
-        x = F.pad(F.view(x, (1,) * (3 - x.ndim) + tuple(x.shape)), (n_fft // 2, n_fft // 2), pad_mode)
-        x = F.view(x, tuple(x.shape[3 - input.ndim :]))
+    x = _centred(F, input, n_fft // 2, pad_mode) if center else input
     x = x if input.ndim == 2 else F.unsqueeze(x, 0)
     if not center and align_to_window:
         side = (n_fft - length) // 2
@@ -363,7 +366,7 @@ def stft(F, input, n_fft, hop_length=None, win_length=None, window=None, center=
     frames = F.unfold(x, -1, n_fft, hop)
     if window is not None or length < n_fft:
         frames = frames * _window(F, window, n_fft, length, input)
-    scale = 1 if normalized else 0
+    scale = int(normalized)
     y = (F.transform(_floating(F, frames, True), (2,), scale, True) if both
         else F.transform_real(frames, (2,), scale, bool(onesided)))
     y = F.transpose(y, 1, 2)

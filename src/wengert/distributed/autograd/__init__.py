@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...names.absent import absent_from
-from ..world import available as is_available
+from ..mpi.world import available as is_available
 from .contexts import CONTEXTS, DistAutogradContext
 from .walk import backward
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..world import shared_memory
+from ..mpi.world import shared_memory
 from .multiprocessing.errors import ProcessFailure
 
 if TYPE_CHECKING:

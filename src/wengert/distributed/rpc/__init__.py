@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...names.absent import absent_from
-from ..world import available as is_available
+from ..mpi.world import available as is_available
 from . import api, constants, functions, internal, options
 from .api import (
     _get_current_rpc_agent,

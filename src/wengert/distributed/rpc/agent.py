@@ -30,7 +30,7 @@ from .wire import described, made, pack, unpack
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..world import Processes
+    from ..mpi.world import Processes
     from .options import RpcBackendOptions
 
 _HEAD, _DATA = 1, 2  # tags

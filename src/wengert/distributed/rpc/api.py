@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from .. import world as worlds
+from ..mpi import world as worlds
 from ..rendezvous import rendezvous
 from ..stores import PrefixStore
 from . import agent as agents

@@ -19,7 +19,7 @@ from ...arrays import dtypes as dt
 from ...arrays.lazy import plain
 from ...functions.parameter import Parameter
 from ...tensor.tensor import Tensor, wrap
-from ..transport import contiguous, raw
+from ..mpi.transport import contiguous, raw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -107,10 +107,7 @@ def wrap_in_node(results: Any, name: str, arguments: Iterable[Any], since: int,
         return
     parts, entering = nodes_inside([t._wg_edge[0] for t in outputs], is_part)
     edges += [edge for edge in entering if edge not in edges]
-    node: Any = _classes.get(name)
-    if node is None:
-        node = _classes[name] = type(name, (SubgraphNode,), {"__slots__": (), "__module__": "torch.autograd.graph"})
-    node = node.__new__(node)
+    node = _new(name)
     node.given = {k: v if not hasattr(v, "_wg_edge") else weakref.ref(v) for k, v in (given or {}).items()}
     node.shared = False
     node.parts, node.roots, node.edges = parts, [t._wg_edge for t in outputs], tuple(edges)
@@ -127,6 +124,13 @@ def wrap_in_node(results: Any, name: str, arguments: Iterable[Any], since: int,
         t._wg_edge = (node, nr)
     if anomaly.current is not None:
         anomaly.current.made(node)
+
+
+def _new(name: str) -> Any:
+    kind = _classes.get(name)
+    if kind is None:
+        kind = _classes[name] = type(name, (SubgraphNode,), {"__slots__": (), "__module__": "torch.autograd.graph"})
+    return kind.__new__(kind)
 
 
 _classes: dict[str, type[SubgraphNode]] = {}

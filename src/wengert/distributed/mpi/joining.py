@@ -10,13 +10,13 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from .stores import PrefixStore
+from ..stores import PrefixStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
 
-    from .stores import Store
+    from ..stores import Store
 
 
 def meet(store: Store, rank: int, size: int, origin: str, timeout: timedelta) -> tuple[PrefixStore, list[str]]:

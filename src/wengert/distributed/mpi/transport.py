@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .types import ReduceOp
+from ..types import ReduceOp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .types import RedOpType
+    from ..types import RedOpType
 
 Array = Any
 Finish = "Callable[[Any], None] | None"

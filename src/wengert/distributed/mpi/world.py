@@ -18,13 +18,13 @@ from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from ..errors import DistBackendError
+from ..stores import HashStore, at_exit
 from . import joining
-from .errors import DistBackendError
-from .stores import HashStore, at_exit
 from .wireup import VARIABLES, Manager
 
 if TYPE_CHECKING:
-    from .stores import Store
+    from ..stores import Store
 
 # Where launchers of MPI say which rank a process has: rank, size, rank and size on its node.
 LAUNCHERS = (
