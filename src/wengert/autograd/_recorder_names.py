@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 # Our operator -> PyTorch's, where the names differ; None: it is not shown itself, only what runs inside.
 _RENAMED: dict[str, str | None] = {
-    "cast": "to", "to_device": "to", "copy": "clone", "assign": "copy_", "drawn_from": "bernoulli", "drawn_from_two": "normal",
+    "cast": "to", "to_device": "to",
+    "copy": "clone", "assign": "copy_", "drawn_from": "bernoulli", "drawn_from_two": "normal",
     "unique": "_unique2", "cross_entropy_index": "cross_entropy_loss", "cross_entropy_soft": "cross_entropy_loss",
     "layer_norm_over": "native_layer_norm", "group_norm_over": "native_group_norm", "transform": "_fft_c2c",
     "transform_real": "_fft_r2c", "transform_to_real": "_fft_c2r", "unfold_columns": "im2col",
