@@ -24,6 +24,34 @@ def test_products_are_cast_and_the_rest_is_not(torch):
     assert (a @ a).dtype == torch.float32
 
 
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("masked", ["", "padding", "causal", "both"])
+def test_an_encoder_layer_that_predicts_is_cast_as_one(torch, norm_first, activation, masked):
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, activation=activation, batch_first=True, norm_first=norm_first)
+    layer.eval()
+    x = torch.randn(3, 5, 8)
+    masks = {}
+    if masked in ("padding", "both"):
+        masks["src_key_padding_mask"] = torch.arange(5).expand(3, 5) > torch.tensor([4, 3, 2])[:, None]
+    if masked in ("causal", "both"):
+        masks["src_mask"] = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    expected = layer(x, **masks)
+    with torch.autocast("cpu"):
+        kept = torch.float32
+        assert layer(x, **masks).dtype == kept  # its gradient may be asked for
+        with torch.no_grad():
+            low = layer(x, **masks)
+            seen = layer.linear1.register_forward_hook(lambda *_: None)
+            assert layer(x, **masks).dtype == kept
+            seen.remove()
+            assert layer.train()(x, **masks).dtype == kept
+    assert low.dtype == torch.bfloat16
+    shown = ~masks.get("src_key_padding_mask", torch.zeros(3, 5, dtype=torch.bool))
+    torch.testing.assert_close(low.float()[shown], expected[shown], atol=0.06, rtol=0.03)
+
+
 def test_a_region_can_be_left_and_entered_again(torch):
     a = torch.ones(2, 2)
     with torch.autocast("cpu", dtype=torch.float16):

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 # PyTorch's lists for the CPU, by the names that these operators have in our table.
-LOWER = frozenset(("addbmm", "addmm", "attention", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_input",
-    "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "conv_weight", "convolution",
-    "convolution_forward", "elman_layer", "linalg_vecdot", "linear", "lstm_layer", "matmul", "mm", "prelu",
-    "scaled_dot_product_attention"))
+LOWER = frozenset(("_transformer_encoder_layer_fwd", "addbmm", "addmm", "attention", "baddbmm", "bmm", "conv1d",
+    "conv2d", "conv3d", "conv_input", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "conv_weight", "convolution", "convolution_forward", "elman_layer", "linalg_vecdot", "linear", "lstm_layer",
+    "matmul", "mm", "prelu", "scaled_dot_product_attention"))
 # (PyTorch composes a GRU of operators; its state, of float32, makes the sums so.)
 FLOAT = frozenset(("_ctc_loss", "avg_pool3d", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits",
     "cdist", "cholesky", "cholesky_inverse", "cholesky_solve", "cosine_embedding_loss", "cross_entropy_index",

@@ -142,3 +142,38 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask=None, dropout_p
         p = F.attention_weights(query, key, attn_mask, is_causal, factor)
         return F.matmul(dropout(p, dropout_p), value)
     return F.attention(query, key, value, attn_mask, is_causal, factor)
+
+
+@composite(places=("torch",))
+def _transformer_encoder_layer_fwd(F, src, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu,
+        norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1, ffn_weight_2,
+        ffn_bias_2, mask=None, mask_type=None):
+    """A whole encoder layer without dropout, ``(N, S, embed_dim)`` to the same shape.
+
+    ``mask``: numbers to add to the scores. ``mask_type``: 0 ``(S, S)``, 1 ``(N, S)``, else ``(N, heads, S, S)``.
+    """
+    n, s, _ = src.shape
+    if mask is not None and mask_type == 1:
+        mask = F.view(mask, (n, 1, 1, s))
+
+    def attention(x):
+        parts = F.view(F.linear(x, qkv_weight, qkv_bias), (n, s, 3, num_heads, embed_dim // num_heads))
+        query, key, value = F.unbind(F.permute(parts, (2, 0, 3, 1, 4)))
+        y = F.scaled_dot_product_attention(query, key, value, mask)
+        return F.linear(F.reshape(F.transpose(y, 1, 2), (n, s, embed_dim)), proj_weight, proj_bias)
+
+    def feed_forward(x):
+        hidden = F.linear(x, ffn_weight_1, ffn_bias_1)
+        return F.linear(F.gelu(hidden) if use_gelu else F.relu(hidden), ffn_weight_2, ffn_bias_2)
+
+    def norm_1(x):
+        return F.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
+
+    def norm_2(x):
+        return F.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2, eps)
+
+    if norm_first:
+        x = src + attention(norm_1(src))
+        return x + feed_forward(norm_2(x))
+    x = norm_1(src + attention(src))
+    return norm_2(x + feed_forward(x))

@@ -6,7 +6,13 @@ from ..sampling import A, C, call
 
 _HALF = C([[True, True, False, True], [False, True, False, True], [True, False, True, True]])
 
+_LAYER = (A(12, 4), A(12), A(4, 4), A(4), True)
+_REST = (1e-5, A(4), A(4), A(4), A(4), A(6, 4), A(6), A(4, 6), A(4))
+
 SAMPLES = {
+    "_transformer_encoder_layer_fwd": [
+        call(A(2, 3, 4), 4, 2, *_LAYER, False, *_REST), call(A(2, 3, 4), 4, 2, *_LAYER, True, *_REST),
+    ],
     "scaled_dot_product_attention": [
         call(A(2, 3, 2), A(2, 4, 2), A(2, 4, 3)), call(A(3, 2), A(4, 2), A(4, 3)), call(A(2, 3, 2), A(2, 4, 2), A(2, 4, 3), is_causal=True),
         call(A(2, 3, 2), A(2, 4, 2), A(2, 4, 3), _HALF), call(A(2, 3, 2), A(2, 4, 2), A(2, 4, 3), A(3, 4)), call(A(3, 2), A(4, 2), A(4, 3), scale=0.3),

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.graph import is_grad_enabled
+from wengert.graph.modes import modes
 from wengert.nn import functional as F
 from wengert.nn.init import xavier_uniform_
 from wengert.tensor import Tensor
+from wengert.tensor.functions import function
 
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention, canonical_mask, causal_mask, is_causal_mask
@@ -88,12 +90,36 @@ class TransformerEncoderLayer(_Layer):
             is_causal: bool = False) -> Tensor:
         padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask, "src_mask")
         mask = canonical_mask(src_mask, "src_mask", src.dtype)
+        if modes().watchers and self._is_fused(src):
+            return self._fused(src, mask, padding)
         x = src
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), mask, padding, is_causal)
             return x + self._ff_block(self.norm2(x))
         x = self.norm1(x + self._sa_block(x, mask, padding, is_causal))
         return self.norm2(x + self._ff_block(x))
+
+    def _is_fused(self, src: Tensor) -> bool:
+        """Whether PyTorch computes the layer by one function, which under autocast casts all that it is given.
+
+        Elsewhere the one function and the blocks give the same numbers.
+        """
+        from wengert.amp import is_autocast_enabled
+
+        attention = self.self_attn
+        return (is_autocast_enabled("cpu") and not self.training and src.dim() == 3 and attention.batch_first
+            and attention.in_proj_bias is not None and attention._qkv_same_embed_dim
+            and bool(self.activation_relu_or_gelu) and self.norm1.eps == self.norm2.eps
+            and attention.num_heads % 2 == 0 and not src.is_nested
+            and not any(m._forward_hooks or m._forward_pre_hooks for m in self.modules())
+            and not (is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.parameters()))))
+
+    def _fused(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor:
+        own, first, second = self.self_attn, self.norm1, self.norm2
+        return function("_transformer_encoder_layer_fwd")(src, own.embed_dim, own.num_heads, own.in_proj_weight,
+            own.in_proj_bias, own.out_proj.weight, own.out_proj.bias, self.activation_relu_or_gelu == 2,
+            self.norm_first, first.eps, first.weight, first.bias, second.weight, second.bias, self.linear1.weight,
+            self.linear1.bias, self.linear2.weight, self.linear2.bias, *own.merge_masks(mask, padding, src))
 
 
 class TransformerDecoderLayer(_Layer):
