@@ -26,7 +26,7 @@ def run(tmp_path):
 
 def test_nothing_is_available_without_mpi4py(monkeypatch):
     d = torch.distributed
-    monkeypatch.setattr(d.world, "find_spec", lambda name: None)
+    monkeypatch.setattr(d.mpi.world, "find_spec", lambda name: None)
     with pytest.raises(RuntimeError, match=r"pip install 'wengert\[mpi\]'"):
         d.init_process_group("gloo", rank=0, world_size=1)
     assert not any(

@@ -27,7 +27,7 @@ def outcomes(device: str) -> dict[str, Any]:
     """What each check came to, and the whole output."""
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-p", "no:xdist",
         str(HERE / "device_checks.py")], capture_output=True, text=True, cwd=HERE.parents[1],
-        env={**os.environ, "WENGERT_CUDA": device})
+        env={**{k: v for k, v in os.environ.items() if k != "PYTEST_ADDOPTS"}, "WENGERT_CUDA": device})
     found: dict[str, Any] = {"": done.stdout + done.stderr}
     for outcome, name in re.findall(r"^(PASSED|FAILED|ERROR|SKIPPED) \S*::(\w+)", done.stdout, re.MULTILINE):
         found.setdefault(name, set()).add(outcome)

@@ -228,7 +228,7 @@ def _made(name: str, draw: Any, generator: Any, sizes: Any, size: Any, out: Any,
     """A tensor of numbers that ``draw(stream, shape, dtype)`` gives."""
     if not sizes and size is None:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    where = placed(device) if out is None else placed(None, out)
+    where = placed(device) if out is None else placed(None, out if isinstance(out, Tensor) else None)
     shape = sizes_given(name, sizes, size)
     check_sizes(shape, name)
     stream = _stream(generator, where)
