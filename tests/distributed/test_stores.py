@@ -34,6 +34,7 @@ def test_entries(stores):
     a.set("key", "value")
     assert b.get("key") == b"value" and b.check(["key"]) and not b.check(["key", "none"])
     b.set("key", b"\x00\xff")
+    assert b.check(["key"])  # PyTorch's store does not answer to what is set, appended or pushed
     assert a.get("key") == b"\x00\xff"
     assert [a.add("count", 2), b.add("count", 3), a.add("count", -1)] == [2, 5, 4] and b.get("count") == b"4"
     assert a.compare_set("key", "wrong", "new") == b"\x00\xff"
@@ -49,9 +50,11 @@ def test_several_entries_and_queues(stores):
     a.multi_set(["x", "y"], ["1", "2"])
     assert b.multi_get(["y", "x"]) == [b"2", b"1"]
     a.append("x", "0")
+    assert a.check(["x"])
     assert b.get("x") == b"10"
     a.queue_push("q", "first")
     a.queue_push("q", "second")
+    assert a.check(["x"])
     assert [b.queue_len("q"), b.queue_pop("q"), b.queue_pop("q"), b.queue_len("q")] == [2, b"first", b"second", 0]
 
 
