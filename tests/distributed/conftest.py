@@ -35,8 +35,8 @@ class Ended:
 
 
 def execute(command, env=None, timeout=300):
-    """Run a command without what says that this process is one of several."""
-    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    """Run a command without what says that this process is one of several, and with lines that are written whole."""
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "PYTHONUNBUFFERED")
     clean = {k: v for k, v in os.environ.items() if k not in names and not k.startswith(("PMI", "TORCHELASTIC"))}
     begin = time.monotonic()
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=timeout,
