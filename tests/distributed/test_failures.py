@@ -103,8 +103,8 @@ def test_missing_ranks_are_named(torchrun):
 def test_calls_that_differ_are_named(torchrun):
     lines = told(torchrun("deadlines.py", 3, "detail", env={"TORCH_DISTRIBUTED_DEBUG": "DETAIL"}))
     assert len(lines) == 3 and all("Detected mismatch between collectives on ranks" in line for line in lines), lines
-    assert "Rank 0 is running collective: number 1, broadcast([3] float32) from 0" in lines[0]
-    assert "Rank 1 is running collective: number 1, all_reduce([4] float64)" in lines[0]
+    assert "Rank 0 is running collective: number 2, broadcast([3] float32) from 0" in lines[0]
+    assert "Rank 1 is running collective: number 2, all_reduce([4] float64)" in lines[0]
 
 
 def test_a_process_that_has_ended_is_named(torchrun):

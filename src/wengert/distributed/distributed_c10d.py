@@ -29,6 +29,11 @@ def _get_default_timeout(backend: Any = None) -> Any:
     return default_pg_timeout
 
 
+def _set_pg_timeout(timeout: Any, group: Any = None) -> None:
+    """How long operations of a group may take from now on."""
+    group_of(group).set_timeout(timeout)
+
+
 def _rank_not_in_group(group: Any) -> bool:
     return outside(group)
 

@@ -9,7 +9,10 @@ import torch
 import torch.distributed as dist
 
 what = sys.argv[1]
-dist.init_process_group("gloo", timeout=timedelta(seconds=20 if what == "gone" else 1))
+dist.init_process_group("gloo", timeout=timedelta(seconds=30))  # which a start on a busy machine may take
+if what != "gone":
+    dist.barrier()
+    dist.distributed_c10d._set_pg_timeout(timedelta(seconds=1))
 rank = dist.get_rank()
 x = torch.ones(3)
 
