@@ -48,12 +48,13 @@ static void windows_task(void *context, size begin, size end, int chunk)
     }
 }
 
-/* Whether it takes less time than what else there is, by cycles for a panel of windows and a tap; turning results takes some for every filter.
- * Constants: measured. */
+/* Whether it takes less time than what else there is, by cycles for a tap; turning results takes some for every filter, and so does
+ * turning filters, once. Else windows come in whole panels. Constants: measured. */
 static int pays(const struct conv *v)
 {
-    const double wide = (double)tile_columns(v), taps = (double)v->lattice->depth, panels = (double)tiles_of(v->filters, tile_columns(v));
-    return taps > 0 && panels * wide * (1.03 + 12 / taps) < conv_cost(v);
+    const double taps = (double)v->lattice->depth, filters = (double)(tiles_of(v->filters, tile_columns(v)) * tile_columns(v));
+    const double windows = (double)(v->images * v->results), panels = (double)tiles_of(v->images * v->results, tile_columns(v));
+    return taps > 0 && filters * ((1.03 + 12 / taps) * windows / (double)tile_columns(v) + 0.56) < conv_cost(v) * panels;
 }
 
 int broad_run(const struct conv *given)
