@@ -460,8 +460,8 @@ def _writing(op: Operator, special: bool) -> list[str]:
         free = f"({a}._wg_edge is None and {a}._wg_meta is None"
         operands = [f"{a}._wg_data"]
         if b is not None:
-            apart = (f"type({b}) in PLAIN and {b}._wg_data.dtype is {a}._wg_data.dtype and ({b}._wg_vc is not "
-                f"{a}._wg_vc or {b} is {a})")
+            apart = (f"type({b}) in PLAIN and type({b}._wg_data) is type({a}._wg_data) and {b}._wg_data.dtype is "
+                f"{a}._wg_data.dtype and ({b}._wg_vc is not {a}._wg_vc or {b} is {a})")
             tests.append(f"(type({b}) is float or type({b}) is int)" if number else apart)
             free += "" if number else f" and {b}._wg_edge is None and {b}._wg_meta is None"
             operands.append(b if number else f"{b}._wg_data")
