@@ -293,6 +293,42 @@ class Drawing(nn.Module):
         return torch.tanh(self.layer(x)) + noise + torch.randn_like(x) * self.calls
 
 
+class Noisy(nn.Module):
+    """Draws a mask of dropout, and then something else."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(32, 32)
+
+    def forward(self, x):
+        y = nn.functional.dropout(torch.tanh(self.layer(x)), 0.5)
+        return y + torch.randn_like(y)
+
+
+def test_masks_of_dropout_are_drawn_once(monkeypatch):
+    model, sample, loss = NETS["encoder"]
+    module = plan(model, sample, 0.7, loss=loss, repeats=1, progress=False)
+    drawn = []
+    draw = torch.Generator.dropout_mask
+    monkeypatch.setattr(torch.Generator, "dropout_mask", lambda *a: drawn.append(a[1]) or draw(*a))
+    plain = Step(model, model, sample, loss)
+    count = len(drawn)
+    Step(model, module, sample, loss).same(plain)
+    assert len(drawn) == 2 * count > 0
+    again = sum(op == "forward" for op, _, _ in module.plan.schedule) - len(module.plan.chain)
+    assert again >= 4
+
+
+def test_what_draws_more_than_masks_draws_again():
+    torch.manual_seed(0)
+    model = nn.Sequential(*[Noisy() for _ in range(5)])
+    sample = torch.randn(256, 32)
+    blocks = [f"{i}" for i in range(5)]
+    module = plan(model, sample, 0.85, loss=square, repeats=1, progress=False, blocks=blocks)
+    assert module.plan.layout["random"] == blocks and not module.plan.layout["masked"]
+    Step(model, module, sample, square).same(Step(model, model, sample, square))
+
+
 def test_custom_functions_are_recomputed():
     torch.manual_seed(0)
     model = nn.Sequential(*[m for _ in range(6) for m in (nn.Linear(32, 32), nn.Tanh(), Custom())])

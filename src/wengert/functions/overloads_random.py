@@ -10,6 +10,7 @@ from ..arrays.devices import alike, on_cpu
 from ..arrays.dtypes import scalar_name
 from ..arrays.errors import warn
 from ..arrays.layouts import kept_strides
+from ..arrays.random import masks
 from ..graph.modes import modes, no_grad
 from ..ops.operator import TABLE
 from ..tensor import classes
@@ -32,7 +33,11 @@ def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
     follows = tuple(shape) == a.shape and like.__class__ is not classes.Batched_ and not a.flags.c_contiguous
     if like.is_meta:  # nothing is drawn
         return np.ones((1,) * len(shape), np.bool_)
-    return stream_for(like).dropout_mask(tuple(shape), 1.0 - p, kept_strides(a) if follows else None)
+    def draw() -> np.ndarray:
+        return stream_for(like).dropout_mask(tuple(shape), 1.0 - p, kept_strides(a) if follows else None)
+
+    kept = masks.current.get()
+    return draw() if kept is None else kept.mask(draw)
 
 
 @overload("torch", "functional")

@@ -10,8 +10,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.random.masks import Masks
 from ..autograd.graph import saved_tensors_hooks
-from ..graph.modes import enable_grad, no_grad
+from ..graph.modes import enable_grad, modes, no_grad
 from ..tensor import Tensor
 from ..tensor.tensor import wrap
 from ..utils._pytree import tree_map
@@ -44,6 +45,7 @@ class Run:
         self.kept: dict[int, dict[str, Any]] = {}
         self.recorders: dict[int, Recorder] = {}
         self.random: dict[str, RandomState] = {}
+        self.masks: dict[str, Masks] = {}
         self.buffers: dict[str, list[Any]] = {}  # arrays
         self.surroundings = Surroundings(False)
         self.probe = probe or (lambda what, block: None)
@@ -119,7 +121,7 @@ class Run:
             if template is None:
                 value = self._noted(segment, op, env, recorder)
             else:
-                value = env[op.name] = op.run(env)
+                value = env[op.name] = self._drawn(op, env)
             if keep and op.name in keep:
                 kept[op.name] = detached(value)
             del value
@@ -142,15 +144,25 @@ class Run:
         since = begin()
         if op.name in segment.hooked:
             with saved_tensors_hooks(recorder.pack, self.unpack):
-                value = env[op.name] = op.run(env)
+                value = env[op.name] = self._drawn(op, env)
         else:
-            value = env[op.name] = op.run(env)
+            value = env[op.name] = self._drawn(op, env)
         recorder.ended(op, value, since, self.unpack)
         return value
 
+    def _drawn(self, op: Operation, env: dict[str, Any]) -> Any:
+        """The value of an operation; its masks of dropout are kept."""
+        masks = self.masks.get(op.name)
+        if masks is None:
+            return op.run(env)
+        with masks:
+            return op.run(env)
+
     def _remember(self, segment: Segment, op: Operation) -> None:
         """Note what an operation must find again when it runs again."""
-        if op.name in segment.random:
+        if op.name in segment.masked and not modes().dispatch:
+            self.masks[op.name] = Masks()
+        elif op.name in segment.random or op.name in segment.masked:
             self.random[op.name] = RandomState()
         if op.name in segment.buffers:
             self.buffers[op.name] = [vars(m)["_buffers"][n]._wg_data.copy() for m, n in segment.buffers[op.name]]
@@ -217,6 +229,8 @@ class Run:
         if i in self.recorders:
             self._fill(i, outputs=False)
             del self.recorders[i]
+            for name in self.segments[i].masked:
+                self.masks.pop(name, None)
             self.kept.pop(i, None)
 
     def _inputs(self, i: int) -> dict[str, Any]:
@@ -268,7 +282,7 @@ class Run:
             keep: Iterable[str]) -> None:
         """Run the operations that are needed, and give holders what they wait for."""
         last = _remembered(segment, _last, tuple(needed), frozenset(set(segment.outputs) & wanted))
-        draws = segment.random and any(op.name in self.random for op, n in zip(segment.operations, needed) if n)
+        draws = self.random and any(op.name in self.random for op, n in zip(segment.operations, needed) if n)
         now = RandomState() if draws else None
         with no_grad():
             for at, op in enumerate(segment.operations):
@@ -291,9 +305,9 @@ class Run:
         if op.name in self.random:
             self.random[op.name].restore()
         if op.name not in self.buffers:
-            return op.run(env) if holders is None else self._with_graph(segment, op, env, grads, holders)
+            return self._drawn(op, env) if holders is None else self._with_graph(segment, op, env, grads, holders)
         with _Buffers(segment.buffers[op.name], self.buffers[op.name]):
-            return op.run(env) if holders is None else self._with_graph(segment, op, env, grads, holders)
+            return self._drawn(op, env) if holders is None else self._with_graph(segment, op, env, grads, holders)
 
     def _with_graph(self, segment: Segment, op: Operation, env: dict[str, Any], grads: dict[str, list[bool]],
             holders: dict[int, Holder]) -> Any:
@@ -306,7 +320,7 @@ class Run:
         """The value of an operation, whose graph fills holders."""
         if op.name not in segment.hooked:
             since = begin()
-            value = op.run(values)
+            value = self._drawn(op, values)
             for number, (_, _, array) in enumerate(memory_of(value, since)):
                 if number in holders:
                     holders[number].fill(array)
@@ -320,7 +334,7 @@ class Run:
                 holder.fill(t.detach())
 
         with saved_tensors_hooks(catch, _same):
-            return detached(op.run(values))
+            return detached(self._drawn(op, values))
 
 
 def quiet(schedule: Sequence[Step], count: int) -> set[int]:

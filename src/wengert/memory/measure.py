@@ -20,7 +20,7 @@ from ..tensor import Tensor
 from .chain import Block, Chain, Option
 from .execute import ALL, Run
 from .planned import constants
-from .selection import ways_of
+from .selection import times_of, ways_of
 from .trace import State
 
 if TYPE_CHECKING:
@@ -163,7 +163,8 @@ def measure(program: Program, segments: Sequence[Segment], bench: Bench, tensors
 
     again = _recomputed(segments)
     steps(everything, _kept([0] * n), 1)
-    ways = ways_of(program, segments, bench, tensors, again, fixed, clock) if selective else everything
+    times, draws = times_of(program, bench, tensors, facts.masked, clock)
+    ways = ways_of(program, segments, bench, tensors, again, fixed, times) if selective else everything
     found = [steps(ways, _kept([min(k, len(rows) - 1) for rows in ways]), count)
         for k in range(max(len(rows) for rows in ways))]
     recomputed = steps(everything, again, count)
@@ -178,7 +179,7 @@ def measure(program: Program, segments: Sequence[Segment], bench: Bench, tensors
     usual = plain["time"] / min(t for t, _ in unplanned)  # what the median takes more than the quickest
     for way in (*found, recomputed):
         way.scale = found[0].ratio() * usual
-    return _Builder(segments, facts, ways, found, recomputed).chain(), ways, plain
+    return _Builder(segments, facts, ways, found, recomputed, draws).chain(), ways, plain
 
 
 def _kept(options: list[int]) -> list[Step]:
@@ -204,7 +205,7 @@ class _Builder:
     """Makes blocks of what was measured. ``found``: by option; ``again``: where blocks are recomputed."""
 
     def __init__(self, segments: Sequence[Segment], facts: Facts, ways: Ways, found: list[Measured],
-            again: Measured) -> None:
+            again: Measured, draws: dict[str, float]) -> None:
         self.segments, self.ways, self.found, self.again = segments, ways, found, again
         ends = [segment.end for segment in segments]
         self.gradient = [facts.gradient[end] for end in ends]
@@ -213,6 +214,10 @@ class _Builder:
         self.gradient[-1] = min(facts.output_gradient, max(0, walk.after - walk.before + loss.after - loss.before))
         # what is alive over whole blocks stays until the backward of the block that made it, and is part of no output
         self.skips = facts.skips(ends)
+        for i, segment in enumerate(segments):
+            self.skips[i] += sum(facts.masked.get(name, 0) for name in segment.masked)
+        # Drawing masks is done once, in the first forward. It is counted with the backward, which runs once too.
+        self.draws = [sum(draws.get(name, 0.0) for name in segment.masked) for segment in segments]
 
     def chain(self) -> Chain:
         """The chain."""
@@ -226,9 +231,14 @@ class _Builder:
         gradients = (plain.span(i, "walk").after - plain.span(i, "backward").before + saves.after - saves.before
             + self.gradient[i] - taken)
         options = [self._option(i, o, taken + gradients) for o in range(len(self.ways[i]))]
-        return Block(segment.name, output, math.inf if segment.once else self.again.time(i, "first"), options,
+        time = math.inf if segment.once else self._undrawn(i, self.again.time(i, "first"))
+        return Block(segment.name, output, time, options,
             forward_temp=self._temporary(i, first, output), gradients=gradients, output_gradient=self.gradient[i],
             note=segment.note)
+
+    def _undrawn(self, i: int, forward: float) -> float:
+        """The seconds of a forward whose masks are there."""
+        return max(0.0, forward - self.draws[i])
 
     def _temporary(self, i: int, forward: Span, kept: int) -> int:
         """The bytes that a forward holds beside what it keeps. Skips of other blocks are there when it runs again."""
@@ -248,7 +258,9 @@ class _Builder:
             recompute = max(0.0, self.again.time(i, "backward", "walk") - backward)
             if keep is ALL:
                 temp = max(temp, self._temporary(i, self.again.span(i, "backward"), saved))
-        return Option(saved, found.time(i, "first"), backward, recompute, temp,
+        time = found.time(i, "first")
+        backward += time - self._undrawn(i, time)
+        return Option(saved, self._undrawn(i, time), backward, recompute, temp,
             max(fill.most, walk.most) - fill.before - left + sum(self.skips[: i + 1]),
             name="all" if keep is ALL else f"{len(keep)} results")
 

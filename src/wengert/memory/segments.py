@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.random.masks import Masks
 from ..diagnose.snapshot import base_of
 from ..draw.graph import kept_by
 from ..tensor import Tensor
@@ -21,7 +22,7 @@ from .trace import ACTS
 from .values import storage, tensors_of, values_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..nn import Module
     from .trace import Operation, Program
@@ -36,10 +37,10 @@ class Segment:
     """A block: ``operations``, the values that come in and go out by name, and what must be as it was to run again.
 
     ``last``: for each operation the values that no later one of the block uses, nor one after it. ``random``: names of
-    operations that draw random numbers. ``buffers``: what operations write to: (module, name of the buffer).
-    ``hooked``: operations whose nodes are not those of declared operators. ``inplace``: whether operations write to
-    values. ``once``: whether it cannot run again. ``passing``: how many tensors go on. ``end``: the number of the last
-    operation in the program.
+    operations that draw random numbers; ``masked``: that draw masks of dropout alone. ``buffers``: what operations
+    write to: (module, name of the buffer). ``hooked``: operations whose nodes are not those of declared operators.
+    ``inplace``: whether operations write to values. ``once``: whether it cannot run again. ``passing``: how many
+    tensors go on. ``end``: the number of the last operation in the program.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Segment:
     outputs: tuple[str, ...]
     last: list[tuple[str, ...]] = field(default_factory=list)
     random: frozenset[str] = frozenset()
+    masked: frozenset[str] = frozenset()
     buffers: dict[str, list[tuple[Module, str]]] = field(default_factory=dict)
     hooked: frozenset[str] = frozenset()
     inplace: bool = False
@@ -80,6 +82,7 @@ class Facts:
     written: list[set[int]] = field(default_factory=list)  # storages that it wrote to
     outside: list[bool] = field(default_factory=list)  # whether it wrote to something that the step begins with
     random: set[str] = field(default_factory=set)
+    masked: dict[str, int] = field(default_factory=dict)  # what draws masks of dropout alone: the bytes of their bits
     hooked: set[str] = field(default_factory=set)
     buffers: dict[str, list[tuple[Module, str]]] = field(default_factory=dict)
     once: set[str] = field(default_factory=set)
@@ -116,9 +119,14 @@ class _Watch:
         """Run an operation."""
         versions = {name: [t._version for t in tensors_of(self.env[name])] for name in op.inputs}
         before = [b._version for _, _, b in self.buffers]
-        state, since = RandomState(), begin()
-        value = self.env[op.name] = op.run(self.env)
-        if not same_random(state, RandomState()):
+        masks, since = _Masks(), begin()
+        with masks:
+            value = self.env[op.name] = op.run(self.env)
+        if not same_random(masks.state, RandomState()):
+            self.facts.random.add(op.name)
+        elif masks.rows and masks.alone:
+            self.facts.masked[op.name] = masks.nbytes
+        elif masks.rows:
             self.facts.random.add(op.name)
         self._graph(op, value, since)
         changed = [(m, n) for (m, n, b), version in zip(self.buffers, before)
@@ -159,6 +167,23 @@ class _Watch:
         facts.gradient.append(sum(t._wg_data.nbytes for _, _, t in values_in(env, alive) if t.grad_fn is not None))
         for name in [name for name in env if self.uses.get(name, at) <= at and name not in given]:
             del env[name]
+
+
+class _Masks(Masks):
+    """``alone``: nothing else has been drawn before the last of these masks. ``state``: of the streams after it."""
+
+    __slots__ = ("alone", "state")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state, self.alone = RandomState(), True
+
+    def mask(self, draw: Callable[[], Any]) -> Any:
+        """The next mask."""
+        self.alone &= same_random(self.state, RandomState())
+        made = super().mask(draw)
+        self.state = RandomState()
+        return made
 
 
 def observe(program: Program, model: Module, tensors: Sequence[Any]) -> Facts:
@@ -250,7 +275,8 @@ def layout(program: Program, model: Module, facts: Facts, ends: Sequence[int]) -
     bounds = [*ends, len(names) - 1]
     parts = [range(begin, end + 1) for begin, end in zip([0, *(end + 1 for end in ends)], bounds)]
     return {
-        "ends": [names[end] for end in bounds], "random": sorted(facts.random), "hooked": sorted(facts.hooked),
+        "ends": [names[end] for end in bounds], "random": sorted(facts.random), "masked": sorted(facts.masked),
+        "hooked": sorted(facts.hooked),
         "buffers": {name: [[paths[m], n] for m, n in rows] for name, rows in facts.buffers.items()},
         "inplace": [any(facts.written[at] for at in part) for part in parts],
         "once": [any(names[at] in facts.once or facts.outside[at] for at in part) for part in parts],
@@ -261,7 +287,8 @@ def layout(program: Program, model: Module, facts: Facts, ends: Sequence[int]) -
 def split(program: Program, model: Module, layout: dict[str, Any]) -> list[Segment]:
     """The blocks of a layout; ``ValueError`` if the program is another one."""
     number = {op.name: at for at, op in enumerate(program.operations)}
-    names = {*layout["ends"], *layout["random"], *layout["buffers"]}
+    masked = layout.get("masked", ())
+    names = {*layout["ends"], *layout["random"], *masked, *layout["buffers"]}
     if not names <= number.keys() or number[layout["ends"][-1]] != len(number) - 1:
         raise ValueError("the plan was made for another model: its operations differ")
     modules = dict(model.named_modules())
@@ -276,8 +303,8 @@ def split(program: Program, model: Module, layout: dict[str, Any]) -> list[Segme
         outputs = tuple(n for n, last in uses.items() if last > end and number.get(n, end + 1) <= end)
         buffers = {n: [(modules[path], b) for path, b in rows] for n, rows in layout["buffers"].items() if n in made}
         found.append(Segment(_title(operations), operations, inputs, outputs, random=frozenset(layout["random"]) & made,
-            hooked=frozenset(layout["hooked"]) & made, buffers=buffers, inplace=layout["inplace"][k],
-            once=layout["once"][k], passing=layout["passing"][k], end=end))
+            masked=frozenset(masked) & made, hooked=frozenset(layout["hooked"]) & made, buffers=buffers,
+            inplace=layout["inplace"][k], once=layout["once"][k], passing=layout["passing"][k], end=end))
         begin = end + 1
     _say(found)
     if layout.get("whole"):

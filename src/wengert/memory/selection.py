@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.random.masks import Masks
 from ..graph.modes import no_grad
 from .execute import ALL, Run, _needed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from .chain import Operation as Step
     from .execute import Recorder
     from .measure import Bench
     from .segments import Segment
-    from .trace import Program
+    from .trace import Operation, Program
 
     Ways = list[list[list[str] | None]]
 
@@ -27,9 +28,8 @@ RUNS = 4  # in which operations are timed
 
 
 def ways_of(program: Program, segments: Sequence[Segment], bench: Bench, tensors: Sequence[Any], schedule: list[Step],
-        fixed: set[int], clock: Callable[[], float]) -> Ways:
-    """For each block its options."""
-    times = _times(program, bench, tensors, clock)
+        fixed: set[int], times: dict[str, float]) -> Ways:
+    """For each block its options. ``times``: the seconds of operations that run again."""
     with bench.state():
         run = Run(program, segments, [[ALL] for _ in segments], schedule, fixed)
         output = run.forward(tensors)
@@ -39,20 +39,32 @@ def ways_of(program: Program, segments: Sequence[Segment], bench: Bench, tensors
         for i, segment in enumerate(segments)]
 
 
-def _times(program: Program, bench: Bench, tensors: Sequence[Any], clock: Callable[[], float]) -> dict[str, float]:
-    """The seconds of each operation: the least of some runs."""
+def times_of(program: Program, bench: Bench, tensors: Sequence[Any], masked: Iterable[str],
+        clock: Callable[[], float]) -> tuple[dict[str, float], dict[str, float]]:
+    """The seconds of each operation that runs again, the least of some runs; and what drawing masks took before."""
     found: dict[str, float] = {}
+    first: dict[str, float] = {}
+
+    def timed(rows: dict[str, float], op: Operation, env: dict[str, Any]) -> Any:
+        begin = clock()
+        value = op.run(env)
+        taken = clock() - begin
+        rows[op.name] = min(taken, rows.get(op.name, taken))
+        return value
+
     for _ in range(RUNS):
         with bench.state(), no_grad():
             env = dict(zip(program.inputs, tensors))
             for op, last in zip(program.operations, program.last_uses()):
-                begin = clock()
-                env[op.name] = op.run(env)
-                taken = clock() - begin
-                found[op.name] = min(taken, found.get(op.name, taken))
+                masks = Masks()
+                if op.name in masked:
+                    with masks:
+                        timed(first, op, env)
+                with masks:
+                    env[op.name] = timed(found, op, env)
                 for name in last:
                     del env[name]
-    return found
+    return found, {name: max(0.0, first[name] - found[name]) for name in first}
 
 
 def _sets(segment: Segment, recorder: Recorder, times: dict[str, float]) -> list[list[str]]:
