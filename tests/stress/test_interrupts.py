@@ -58,6 +58,7 @@ def modes(torch):
         "dual_level": (lambda: fwd.dual_level(), levels),
         "function_mode": (lambda: FunctionMode(), lambda: bool(graph_modes().functions)),
         "dispatch_mode": (lambda: DispatchMode(), lambda: bool(graph_modes().dispatch)),
+        "dispatched": (lambda: after(dispatched, x), lambda: bool(graph_modes().dispatch)),
         "vmap": (lambda: after(torch.vmap(torch.sin), x), transformed),
         "grad": (lambda: after(torch.func.grad(torch.sum), x), transformed),
         "jvp": (lambda: after(torch.func.jvp, torch.sin, (x,), (x,)), transformed),
@@ -72,6 +73,12 @@ class FunctionMode(wengert.overrides.TorchFunctionMode):
 class DispatchMode(wengert.utils._python_dispatch.TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         return func(*args, **(kwargs or {}))
+
+
+def dispatched(x):
+    """A composite and its gradient in a dispatch mode: their operators are called as by PyTorch's own code."""
+    with DispatchMode():
+        wengert.nn.functional.softplus(x).var().backward()
 
 
 def after(call, *args):
@@ -111,7 +118,7 @@ def left(torch, name, count, seed):
                 loop()
             except KeyboardInterrupt:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            if is_on():
+            if is_on() or (torch is wengert and calling.internal):
                 found += 1
                 heal(torch)
     finally:
@@ -139,7 +146,7 @@ def heal(torch):
 
 NAMES = (
     "no_grad", "enable_grad", "inference_mode", "autocast", "saved_tensors_hooks", "dual_level", "set_grad_enabled",
-    "set_detect_anomaly", "function_mode", "dispatch_mode", "vmap", "grad", "jvp",
+    "set_detect_anomaly", "function_mode", "dispatch_mode", "dispatched", "vmap", "grad", "jvp",
 )
 # These act when they are called, before there is a block that could switch back; PyTorch leaves as many: half of the
 # interrupts.
@@ -255,6 +262,7 @@ def test_errors_of_their_own():
 WATCHED = (
     "checkpoint/__init__.py", "checkpoint/recompute.py", "checkpoint/reentrant.py", "checkpoint/state.py",
     "graph/modes.py", "autograd/graph.py", "contextlib.py", "test_interrupts.py",
+    "dispatch/watch_functions.py",
 )
 
 
@@ -326,3 +334,29 @@ def test_checkpoint_leaves_nothing_on(reentrant, surrounded, backward):
     x.grad = None
     forward().sum().backward()
     assert x.grad.equal(expected)
+
+
+def test_functions_that_modes_see():
+    """An interrupt while functions are made to ask modes: the next time they are."""
+    from wengert.dispatch.watch_functions import _watch
+
+    asked = []
+
+    class Asked(FunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            asked.append(func)
+            return func(*args, **(kwargs or {}))
+
+    for line in range(1, 100):
+        def f(x):
+            return x
+
+        more = interrupted_at(line, lambda f=f: _watch(f, f))
+        _watch(f, f)
+        asked.clear()
+        with Asked():
+            f(wengert.ones(1))
+        assert f in asked, line
+        if not more:
+            break
+    assert 5 < line < 99

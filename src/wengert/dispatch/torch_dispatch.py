@@ -261,27 +261,13 @@ def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs:
     ``called``: its name in messages.
     """
     own = dispatching((*args, *kwargs.values())) if classes.DISPATCHING else ()
-    calls, internal = _asked.calls, calling.internal
-    calls.append((func, op, inplace))
-    calling.internal, calling.was_internal = False, internal
-    handlers: list[Any] = []
-    if m.dispatch:
-        handlers.append(m.dispatch[-1])
-        set_modes(modes_below_autograd(m, m.dispatch[:-1]))
-        answer = NotImplemented
-    else:
-        set_modes(modes_below_autograd(m, ()))
-    handlers += own
-    try:
+    handlers = (*m.dispatch[-1:], *own)
+    with _asking((func, op, inplace), m):
         for handler in handlers:
             answer = handler.__torch_dispatch__(func, own, args, kwargs)
             if answer is not NotImplemented:
                 return answer
             set_modes(modes_below_autograd(m, m.dispatch))  # a mode that declines sees what the classes do
-    finally:
-        calls.pop()
-        calling.internal = internal
-        set_modes(m)
     tried = "".join(f"\n  - {'mode object' if not isinstance(h, type) else 'tensor subclass'} {h!r}" for h in handlers)
     name = message_name or f"torch._ops.{func}"
     raise TypeError(f"Multiple dispatch failed for '{name}'; all __torch_dispatch__ handlers returned "
@@ -341,11 +327,26 @@ def below(m: Modes, call: Any, args: Any, kwargs: Any) -> Any:
 
 
 class _Asked(threading.local):
-    def __init__(self) -> None:
-        self.calls: list[tuple[OpOverload, Any, bool]] = []
+    calls: tuple[tuple[OpOverload, Any, bool], ...] = ()
 
 
 _asked = _Asked()  # the dispatched calls that are running in this thread
+
+
+class _asking(Scope):
+    """Inside, a handler of ``call`` runs: what it calls are calls of a program, which the outer modes see."""
+
+    def __init__(self, call: tuple[OpOverload, Any, bool], m: Modes) -> None:
+        self.call, self.modes = call, m
+
+    def _states(self, now: Modes) -> Any:
+        m, calls, internal = self.modes, _asked.calls, calling.internal
+        calling.was_internal = internal
+        return ((*calls, self.call), False, modes_below_autograd(m, m.dispatch[:-1])), (calls, internal, m), None
+
+    def _put(self, state: tuple[tuple[Any, ...], bool, Modes]) -> None:
+        _asked.calls, calling.internal, now = state
+        set_modes(now)
 
 
 def modes_below_autograd(m: Modes, dispatch: tuple[Any, ...]) -> Modes:

@@ -79,8 +79,8 @@ def _watch(f: FunctionType, public: Any) -> None:
     """Give ``f`` the code of its watched form; modes are called with ``public``."""
     with _lock:
         if f not in _watched:
-            _watched.add(f)
             surround(f, lambda original: _form(original, public, _names().get(f)))
+            _watched.add(f)  # last: what Ctrl-C ends is done again
 
 
 def surround(f: FunctionType, around: Callable[[FunctionType], Any]) -> Callable[[], None]:

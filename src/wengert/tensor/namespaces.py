@@ -20,7 +20,7 @@ from ..arrays.foreign import guarded
 from ..arrays.lazy import plain
 from ..arrays.reduce import sum_to
 from ..arrays.storageless import META_DEVICE, StoragelessArray
-from ..graph.modes import modes
+from ..graph.modes import Scope, modes
 from ..ops.operator import TABLE, Composite
 from . import classes
 
@@ -188,16 +188,14 @@ class _Calling(threading.local):
 calling = _Calling()
 
 
-class internal_calls:
+class internal_calls(Scope):
     """Inside, operators are called as PyTorch's own code calls them."""
 
-    __slots__ = ("before",)
+    def _states(self, now: Any) -> Any:
+        return True, calling.internal, None
 
-    def __enter__(self) -> None:
-        self.before, calling.internal = calling.internal, True
-
-    def __exit__(self, *exc: object) -> None:
-        calling.internal = self.before
+    def _put(self, state: bool) -> None:
+        calling.internal = state
 
 
 class TracedNamespace:
