@@ -482,6 +482,7 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
         v.from_image = v.filters * v.results, v.out_filter = v.pixels, v.out_image = v.groups * v.channels * v.pixels;
         int done = depthwise_run(&v, 1);
         if (!done) done = winograd_run(&v, 1);
+        if (!done) done = columns_run(&v);
         if (!done && is_partly_empty(&v)) memset(v.out, 0, PyArray_NBYTES(out));
         if (done < 0 || (!done && v.lattices && run_windows(&v) < 0)) Py_CLEAR(out);
     } else Py_CLEAR(out);

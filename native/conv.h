@@ -15,6 +15,7 @@ enum {
     THIN = 3,               /* fewer filters are taken one by one */
     FEW_FILTERS = 2,        /* whose gradients are sums of products, not tiles */
     FRESH_BYTES = 1 << 20,  /* of filters, from which on few windows do not find them packed in memory */
+    COLUMNS_FIRST = 64,     /* windows whose transforms for Winograd's products do not pay */
     SPARE = 16,             /* places to fill up a list of taps to whole tiles */
 };
 
@@ -91,6 +92,12 @@ int winograd_weights(struct conv *v, const char *grad, char *out);
 
 /* The results by vectors of filters: 1 if that is done, 0 if it would take longer; -1 with an error. */
 int broad_run(const struct conv *given);
+
+/* The gradient in the images, and in the filters, where few windows (at most so many) see them: as above. */
+int columns_run(const struct conv *given);
+int columns_weights(struct conv *v, const char *grad, char *out, size most);
+
+int conv_is_finite(const char *numbers, size count, int type);
 
 /* The same for depthwise layers, of the most common shapes. */
 int depthwise_run(struct conv *v, int backward);

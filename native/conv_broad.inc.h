@@ -29,16 +29,16 @@ static void F(conv_broad_tile)(REAL *restrict c, const REAL *restrict source, co
                                const REAL *restrict y, size depth, const REAL *restrict start)
 {
     F(vector) tile[GEMM_ROWS][F(gemm_vectors)];
-    size at[GEMM_ROWS];
-    for (int i = 0; i < GEMM_ROWS; i++) at[i] = place[i];
+    const REAL *at[GEMM_ROWS];
+    for (int i = 0; i < GEMM_ROWS; i++) at[i] = source + place[i];
     for (int i = 0; i < GEMM_ROWS; i++)
         for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = start ? LOAD(start + j * F(gemm_step)) : (F(vector)){0};
     for (size p = 0; p < depth; p++, y += GEMM_COLUMNS) {
-        const REAL *from = source + offset[p];
+        const size tap = offset[p];
         F(vector) filter[F(gemm_vectors)];
         for (int j = 0; j < F(gemm_vectors); j++) filter[j] = LOAD(y + j * F(gemm_step));
         for (int i = 0; i < GEMM_ROWS; i++) {
-            const REAL x = from[at[i]];
+            const REAL x = at[i][tap];
             for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] += x * filter[j];
         }
     }

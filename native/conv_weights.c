@@ -90,7 +90,7 @@ static int are_few(const struct conv *v)
     return filters < MANY && dots < tiles;
 }
 
-static int is_finite(const char *numbers, size count, int type)
+int conv_is_finite(const char *numbers, size count, int type)
 {
     uint64_t found = 0;
     if (type == NPY_FLOAT)
@@ -160,10 +160,12 @@ PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
         conv_lattice(v);
         v->from = PyArray_BYTES(x), v->from_image = v->channels * v->pixels, job.grad = PyArray_BYTES(g);
         int done = depthwise_weights(v, job.grad, PyArray_BYTES(out));
+        if (!done) done = columns_weights(v, job.grad, PyArray_BYTES(out), COLUMNS_FIRST);
         if (!done) done = winograd_weights(v, job.grad, PyArray_BYTES(out));
+        if (!done) done = columns_weights(v, job.grad, PyArray_BYTES(out), CONV_WINDOWS);
         job.few = are_few(v);
         if (!done) done = run_weights(&job, PyArray_BYTES(out)) < 0 ? -1 : 1;
-        if (done > 0 && job.few && !is_finite(PyArray_BYTES(out), PyArray_SIZE(out), v->type)) /* zeros between gradients met what is not finite */
+        if (done > 0 && job.few && !conv_is_finite(PyArray_BYTES(out), PyArray_SIZE(out), v->type)) /* zeros between gradients met what is not finite */
             job.few = 0, done = run_weights(&job, PyArray_BYTES(out));
         if (done < 0) Py_CLEAR(out);
     } else Py_CLEAR(out);

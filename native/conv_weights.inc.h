@@ -8,12 +8,14 @@
         F(vector) tile[ROWS][VECTORS];                                                                               \
         for (int i = 0; i < ROWS; i++)                                                                               \
             for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0};                                           \
+        const REAL *at[ROWS];                                                                                        \
+        for (int i = 0; i < ROWS; i++) at[i] = source + offset[i];                                                   \
         for (size p = 0; p < count; p++, g += g_row) {                                                               \
-            const REAL *from = source + place[p];                                                                    \
+            const size window = place[p];                                                                            \
             F(vector) y[VECTORS];                                                                                    \
             for (int j = 0; j < VECTORS; j++) y[j] = LOAD(g + j * F(gemm_step));                                     \
             for (int i = 0; i < ROWS; i++) {                                                                         \
-                const REAL x = from[offset[i]];                                                                      \
+                const REAL x = at[i][window];                                                                        \
                 for (int j = 0; j < VECTORS; j++) tile[i][j] += x * y[j];                                            \
             }                                                                                                        \
         }                                                                                                            \

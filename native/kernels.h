@@ -214,6 +214,14 @@ struct weights {
     void *sums, *work;
     int add; /* to the sums; without, they are overwritten */
 };
+/* Products of gradients with columns, for few windows: see conv_columns.inc.h. */
+struct columns {
+    const void *left, *source;   /* gradients in tiles; padded images, or filters */
+    const size *offset, *place;  /* of columns in a padded image, negative where windows see only padding; of windows */
+    size windows, results, filters, columns, row, grad_image; /* row: numbers from filter to filter */
+    void *out, *work;            /* gradients of filters, or padded images that are added to */
+};
+enum { COLUMN_PANELS = 8 };      /* of columns, packed together */
 /* Taps at a time: as many as keep a panel in the first cache; and, where they are more, few enough for the sums to be exact. */
 enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048, CONV_FRESH = 8, CONV_PLACES = 1024, CONV_LINES = 64 };
 #define CONV_KERNELS(X)                                                                                            \
@@ -226,6 +234,9 @@ enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16
     X(conv_broad_filters, (REAL * to, const REAL *weight, size row, const size *tap, size depth, const REAL *bias, \
                            size filters))                                                                          \
     X(conv_broad, (const struct broad *w))                                                                         \
+    X(conv_columns_left, (REAL * to, const REAL *from, const struct columns *w, int filters_first))                \
+    X(conv_columns_weights, (const struct columns *w))                                                             \
+    X(conv_columns_images, (const struct columns *w))                                                              \
     X(conv_dots, (const struct weights *w))                                                                        \
     X(conv_weights, (const struct weights *w))                                                                     \
     X(conv_sums, (REAL * to, size to_row, const REAL *from, size from_row, size filters, const size *tap, size taps))

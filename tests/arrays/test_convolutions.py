@@ -66,6 +66,21 @@ def pieces(draw: Any) -> tuple[Any, ...]:
 
 
 @st.composite
+def few_windows(draw: Any) -> tuple[Any, ...]:
+    """Shapes of many filters that few windows see, so that filters are read, and their gradients written, as they lie."""
+    axes = draw(st.integers(1, 3))
+    channels, filters = draw(st.sampled_from([(32, 64), (70, 33), (45, 130), (5, 300)]))
+
+    def each(*values: int) -> tuple[int, ...]:
+        return tuple(draw(st.sampled_from(values)) for _ in range(axes))
+
+    kernel, stride, padding, dilation = each(1, 2, 3), each(1, 2, 2, 3), each(0, 1, 2), each(1, 1, 2)
+    size = tuple(max(1, d * (k - 1) + 1 - 2 * p) + m
+        for k, p, d, m in zip(kernel, padding, dilation, each(0, 1, 4), strict=True))
+    return (draw(st.integers(1, 4)), channels, *size), (filters, channels, *kernel), stride, padding, dilation, 1
+
+
+@st.composite
 def depthwise(draw: Any) -> tuple[Any, ...]:
     """Shapes of images that meet filters of their own."""
     kernel, step = draw(st.sampled_from([3, 5, 7])), draw(st.integers(1, 2))
@@ -91,7 +106,7 @@ def check(x_shape: Any, w_shape: Any, how: Any, dtype: Any, bias: bool) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.one_of(calls(), calls(), squares(), pieces(), depthwise()), st.sampled_from([np.float32, np.float64]),
+@given(st.one_of(calls(), calls(), squares(), pieces(), few_windows(), depthwise()), st.sampled_from([np.float32, np.float64]),
     st.booleans())
 def test_of_any_shape(call: Any, dtype: Any, bias: bool) -> None:
     x_shape, w_shape, *how = call
@@ -115,6 +130,9 @@ LARGE = {  # what several threads share out: images, filters, channels, groups
     "steps, few channels": ((5, 3, 41, 43), (72, 3, 7, 7), (2, 2), (3, 3), (1, 1), 1),
     "one tap, steps": ((3, 40, 3, 15, 22), (24, 40, 1, 1, 1), (2, 2, 3), (0, 0, 0), (1, 1, 1), 1),
     "one tap, steps, groups": ((4, 24, 13, 22), (40, 12, 1, 1), (3, 2), (0, 0), (1, 1), 2),
+    "few windows of volumes": ((2, 70, 3, 5, 5), (130, 70, 3, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1), 1),
+    "few windows, steps": ((3, 66, 9, 7), (200, 66, 3, 3), (2, 2), (1, 1), (1, 1), 1),
+    "few windows, one tap": ((4, 70, 7, 9), (130, 70, 1, 1), (2, 2), (0, 0), (1, 1), 1),
     "steps, no padding": ((9, 4, 22, 24), (40, 4, 8, 8), (4, 4), (0, 0), (1, 1), 1),
     "steps, groups": ((3, 8, 21, 23), (80, 4, 5, 5), (3, 2), (0, 0), (1, 1), 2),
     "few filters, long rows": ((2, 2, 3, 2100), (14, 2, 3, 3), (1, 1), (1, 1), (1, 1), 1),
@@ -155,7 +173,7 @@ def at_the_end(a):
 for images, channels, size, filters, groups, stride, *padding in (
         (2, 3, 3, 5, 1, 1), (1, 1, 2, 1, 1, 1), (3, 8, 3, 1, 1, 1), (16, 33, 4, 40, 1, 1), (4, 64, 9, 33, 1, 1),
         (2, 256, 3, 256, 1, 1), (2, 128, 6, 260, 1, 2), (4, 64, 25, 65, 1, 2), (4, 4, 3, 4, 4, 1), (2, 5, 7, 6, 1, 3),
-        (3, 9, 21, 33, 1, 2, 0), (3, 9, 21, 7, 1, 1, 0), (3, 9, 18, 12, 1, 2, 0), (2, 3, 40, 12, 1, 1)):
+        (1, 70, 5, 130, 1, 2), (2, 70, 3, 66, 1, 1, 0), (3, 9, 21, 33, 1, 2, 0), (3, 9, 21, 7, 1, 1, 0), (3, 9, 18, 12, 1, 2, 0), (2, 3, 40, 12, 1, 1)):
     padding = (padding or [1]) * 2
     how = (stride, stride), tuple(padding), (1, 1), groups
     x, w = (at_the_end(np.ones(shape, np.float32)) for shape in ((images, channels, size, size),
@@ -210,6 +228,18 @@ def test_images_that_are_not_finite(into: str, value: float, kernel: int, step: 
             far = np.isfinite(want) & (np.abs(want) > 1e20)
             np.testing.assert_allclose(got[~far], want[~far], rtol=1e-5, atol=1e-3, err_msg=name)
             np.testing.assert_allclose(got[far], want[far], rtol=1e-5, atol=1e32, err_msg=name)
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_taps_that_see_nothing_have_no_gradient(value: float) -> None:
+    """Whatever the gradients are, be they not finite."""
+    rng = np.random.default_rng(5)
+    x, g = rng.standard_normal((3, 20, 1, 2), np.float32), rng.standard_normal((3, 90, 1, 2), np.float32)
+    g[1, 7, 0, 1] = value
+    got = K.conv_weight(x, g, (90, 20, 3, 3), (1, 1), (1, 1), (1, 1), 1)
+    assert not got[:, :, [0, 2]].any()
+    assert not np.isfinite(got[7, :, 1]).any()
+    assert np.isfinite(np.delete(got, 7, 0)).all()
 
 
 @pytest.mark.parametrize("filters", [1, 2, 5])
