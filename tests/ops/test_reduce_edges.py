@@ -534,3 +534,23 @@ def test_hash_into_a_tensor(torch):
     out = torch.empty(0, dtype=torch.uint64)
     assert torch.hash_tensor(x, 1, out=out) is out
     assert out.tolist() == [7, 1]
+
+
+@pytest.mark.parametrize("name, call", [
+    ("bincount", lambda torch, x: torch.bincount(torch.tensor([0, 1, 1]), weights=x)),
+    ("histogram", lambda torch, x: torch.histogram(x, 3).hist),
+    ("histogram", lambda torch, x: torch.histogram(x.detach(), 3, weight=x).hist),
+    ("_histogramdd_from_bin_cts", lambda torch, x: torch.histogramdd(x.view(3, 1), [2]).hist),
+    ("_histogramdd_from_bin_tensors", lambda torch, x: torch.histogramdd(x.view(3, 1), [x.detach()]).hist),
+    ("binomial", lambda torch, x: torch.binomial(torch.full((3,), 4.0), x)),
+    ("binomial", lambda torch, x: torch.binomial(x, torch.full((3,), 0.5))),
+])
+def test_counts_refuse_the_gradient_that_they_do_not_have(torch, name, call):
+    """A count is no constant: a loss that it is part of would lose a share of its gradient without a word."""
+    x = torch.tensor([0.1, 0.5, 0.9], requires_grad=True)
+    counted = call(torch, x)
+    assert type(counted.grad_fn).__name__ == "NotImplemented"
+    with pytest.raises(RuntimeError, match=f"derivative for aten::{name} is not implemented"):
+        (counted.sum() + x.sum()).backward()
+    with torch.no_grad():
+        assert not call(torch, x).requires_grad

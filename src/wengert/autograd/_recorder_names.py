@@ -53,6 +53,7 @@ _RENAMED: dict[str, str | None] = {
     "sampled_2d": "grid_sampler_2d", "sampled_3d": "grid_sampler_3d", "grid_sample_grad": "grid_sampler_2d_backward",
     "compressed_made": "sparse_compressed_tensor", "compressed_back": "values", "compressed_opened": "to_dense",
     "drawn_gamma": "_standard_gamma", "drawn_shares": "_sample_dirichlet",
+    "drawn_counts": "binomial", "histogram": "histogram", "histogramdd": "histogramdd",
     "_standard_gamma_grad": "_standard_gamma_grad", "_dirichlet_grad": "_dirichlet_grad",
     "_nested_view_from_jagged": "_nested_view_from_jagged", "_nested_get_values": "_nested_get_values",
     "lstm_layer": "mkldnn_rnn_layer", "gru_layer": "mkldnn_rnn_layer", "elman_layer": "mkldnn_rnn_layer",

@@ -458,7 +458,8 @@ def _with_derivative(name: str, numbers: Tensor, source: Tensor) -> Tensor:
 @by_map("numbers")
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """Binomial numbers of ``count`` trials with probability ``prob``."""
-    return _drawn(count, _stream(generator, count).binomial(on_cpu(count._wg_data), on_cpu(prob._wg_data)))
+    drawn = _drawn(count, _stream(generator, count).binomial(on_cpu(count._wg_data), on_cpu(prob._wg_data)))
+    return _with_derivative("drawn_counts", drawn, prob if requires_grad(prob) else count)
 
 
 # -- in place ---------------------------------------------------------------------------------------------------------

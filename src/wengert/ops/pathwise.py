@@ -6,20 +6,13 @@ from typing import Any
 
 from ..arrays.random.pathwise import dirichlet_by_concentration, gamma_by_shape
 from .operator import Array, family
+from .pointwise import no_derivative
 
 operator, composite = family(pointwise=True)
 
 
-def _refused(said: str) -> Any:
-    def rule(F: Any, g: Any) -> Any:
-        raise RuntimeError(said)
-
-    return rule
-
-
-_gamma = _refused("the derivative for '_standard_gamma_grad' is not implemented.")
-_dirichlet = _refused("derivative for aten::_dirichlet_grad is not implemented")
-_sample = _refused("derivative for aten::_sample_dirichlet is not implemented")
+def _gamma(F: Any, g: Any) -> Any:
+    raise RuntimeError("the derivative for '_standard_gamma_grad' is not implemented.")
 
 
 @operator(grad=dict(input=lambda F, g, input, result: g * F._standard_gamma_grad(input, result)),
@@ -29,9 +22,15 @@ def drawn_gamma(input: Array, numbers):
     return numbers
 
 
-@operator(grad=dict(input=_sample))
+@operator(grad=dict(input=no_derivative("_sample_dirichlet")))
 def drawn_shares(input: Array, numbers):
     """Shares ``numbers`` drawn for the concentrations ``input``; ``distributions.Dirichlet`` derives them."""
+    return numbers
+
+
+@operator(grad=dict(input=no_derivative("binomial")), node="NotImplemented")
+def drawn_counts(input: Array, numbers):
+    """Binomial ``numbers`` drawn for the trials or the probabilities ``input``; they have no derivative."""
     return numbers
 
 
@@ -41,7 +40,8 @@ def _standard_gamma_grad(input: Array, output: Array):
     return gamma_by_shape(input, output).astype(input.dtype)
 
 
-@operator(grad=dict(x=_dirichlet, alpha=_dirichlet, total=_dirichlet), promote="elementwise", scalars="")
+@operator(grad=dict.fromkeys(("x", "alpha", "total"), no_derivative("_dirichlet_grad")),
+    promote="elementwise", scalars="")
 def _dirichlet_grad(x: Array, alpha: Array, total: Array):
     """How the shares ``x``, over ``1 - x``, move with their concentrations ``alpha`` if the rest of ``total`` stays."""
     return dirichlet_by_concentration(x, alpha, total).astype(x.dtype)

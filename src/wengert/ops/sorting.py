@@ -13,6 +13,7 @@ from ..arrays.array_likes import as_array, has_memory, in_rows
 from ..arrays.errors import check_countable
 from ..arrays.reduce import sortable
 from .operator import Array, Arrays, family
+from .pointwise import no_derivative
 from .reduce import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
 from .refusals import floating, only, real, unsupported
 from .views import axis
@@ -293,7 +294,7 @@ _distinct_values("unique_consecutive", "UniqueConsecutiveBackward0", _runs, "uni
 # -- counting ----------------------------------------------------------------------------------------------------------
 
 
-@operator()
+@operator(grad=dict(weights=no_derivative("bincount")), node="NotImplemented")
 def bincount(input: Array, weights: Array | None = None, minlength=0):
     """How often each of 0, 1, 2 … occurs in ``input`` (one dimension), or the sums of its ``weights``.
 
@@ -375,7 +376,8 @@ def _counted(rows: Any, edges: list[Any], weights: Any, density: bool) -> Any:
     return hist.astype(d)
 
 
-@operator(outputs=("hist", "bin_edges"), places=())
+@operator(grad=dict(input=no_derivative("histogram"), weight=no_derivative("histogram")), node="NotImplemented",
+    outputs=("hist", "bin_edges"), places=())
 def histogram(input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None,
         density=False):
     """Counts between edges, given or spread evenly."""
@@ -395,7 +397,11 @@ def histogram(input: Array, bins: Array | None = None, count=None, *, range=None
     return hist, in_rows(edges)
 
 
-@operator(places=())
+def _no_counts(F: Any, g: Any, counts: Any) -> Any:
+    no_derivative("_histogramdd_from_bin_" + ("tensors" if counts is None else "cts"))(F, g)
+
+
+@operator(grad=dict(input=_no_counts, weight=_no_counts), node="NotImplemented", places=())
 def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: Array | None = None, density=False):
     """The counts, then the edges for each column."""
     floating("histogramdd", input)

@@ -6,4 +6,4 @@ from typing import Any
 
 import wengert.ops.pathwise  # noqa: F401  declares them
 
-SAMPLES: dict[str, list[Any]] = {"drawn_gamma": [], "drawn_shares": [], "_standard_gamma_grad": [], "_dirichlet_grad": []}
+SAMPLES: dict[str, list[Any]] = {"drawn_gamma": [], "drawn_shares": [], "drawn_counts": [], "_standard_gamma_grad": [], "_dirichlet_grad": []}

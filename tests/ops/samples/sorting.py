@@ -26,6 +26,7 @@ _SORTS = [
 ]
 
 SAMPLES = {
+    "bincount": [call(C([0, 1, 1, 4])), call(C([0, 1, 1]), C([0.5, 1.0, -2.0])), call(C([1]), minlength=3)],
     "argwhere": [call(A(2, 3)), call(A(0)), call(A())],
     "sort": _SORTS,
     "sort_stable": _SORTS,
