@@ -98,6 +98,8 @@ enum { COLUMNS = 512 };
     /* out may be NULL; grad_weight and grad_bias (rows of n, added to) may be NULL */                              \
     X(normalize_grad, (REAL * out, REAL *grad_weight, REAL *grad_bias, const REAL *g, const REAL *x,               \
                        const REAL *mean, const REAL *rstd, const REAL *weight, size rows, size n))                 \
+    X(normalize_twice, (REAL * back, REAL *slope, REAL *grad_weight, const REAL *u, const REAL *g, const REAL *x,  \
+                        const REAL *weight, const REAL *of_weight, const REAL *of_bias, REAL eps, size rows, size n)) \
     X(moments, (REAL * sum, REAL *square, const REAL *x, REAL centre, size n))                                     \
     X(product_sums, (REAL * sum, REAL *product, const REAL *g, const REAL *x, REAL centre, size n))                \
     X(affine, (REAL * out, const REAL *x, REAL scale, REAL shift, size n))                                         \

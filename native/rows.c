@@ -320,17 +320,17 @@ static PyObject *normalize(PyObject *module, PyObject *const *args, Py_ssize_t c
     return centred ? Py_BuildValue("NNN", out, mean, rstd) : Py_BuildValue("NN", out, rstd);
 }
 
-/* Add up the chunks' partial sums into a new array of the parameter's shape. */
-static PyObject *gather_partial(const struct norm_job *job, PyArrayObject *x, int dims, int which, int chunks)
+/* Add up the chunks' partial sums, `step` rows of n apart, into a new array of the parameter's shape. */
+static PyObject *gather_partial(const char *partial, int type, size n, PyArrayObject *x, int dims, int step, int chunks)
 {
-    PyArrayObject *sum = (PyArrayObject *)PyArray_SimpleNew(dims, PyArray_DIMS(x) + PyArray_NDIM(x) - dims, job->type);
+    PyArrayObject *sum = (PyArrayObject *)PyArray_SimpleNew(dims, PyArray_DIMS(x) + PyArray_NDIM(x) - dims, type);
     if (!sum) return NULL;
     const size width = PyArray_ITEMSIZE(sum);
-    memcpy(PyArray_BYTES(sum), job->partial + which * job->n * width, job->n * width);
+    memcpy(PyArray_BYTES(sum), partial, n * width);
     for (int chunk = 1; chunk < chunks; chunk++) {
-        const char *more = job->partial + (2 * chunk + which) * job->n * width;
-        if (job->type == NPY_FLOAT) kernels->add_f32((float *)PyArray_DATA(sum), (const float *)more, job->n);
-        else kernels->add_f64((double *)PyArray_DATA(sum), (const double *)more, job->n);
+        const char *more = partial + step * chunk * n * width;
+        if (type == NPY_FLOAT) kernels->add_f32((float *)PyArray_DATA(sum), (const float *)more, n);
+        else kernels->add_f64((double *)PyArray_DATA(sum), (const double *)more, n);
     }
     return (PyObject *)sum;
 }
@@ -371,8 +371,8 @@ static PyObject *normalize_grad(PyObject *module, PyObject *const *args, Py_ssiz
     Py_BEGIN_ALLOW_THREADS
     pool_run(narrow ? work_on_narrow_norm_grad : work_on_norm_grad, &job, rows, chunks);
     Py_END_ALLOW_THREADS
-    if (need_weight && !(grad_weight = gather_partial(&job, x, dims, 0, chunks))) goto done;
-    if (need_bias && !(grad_bias = gather_partial(&job, x, dims, 1, chunks))) goto done;
+    if (need_weight && !(grad_weight = gather_partial(job.partial, type, n, x, dims, 2, chunks))) goto done;
+    if (need_bias && !(grad_bias = gather_partial(job.partial + n * (type == NPY_FLOAT ? sizeof(float) : sizeof(double)), type, n, x, dims, 2, chunks))) goto done;
     result = PyTuple_Pack(3, out ? (PyObject *)out : Py_None, grad_weight ? grad_weight : Py_None,
                           grad_bias ? grad_bias : Py_None);
 done:
@@ -386,8 +386,80 @@ done:
     return result;
 }
 
+/* The gradients of a layer normalisation's gradients: see `normalize_twice_rows`. */
+struct twice_job {
+    int type;
+    char *back, *slope, *partial; /* sums for the weight's gradient: a row of n for each chunk */
+    const char *u, *g, *x, *weight, *of_weight, *of_bias;
+    double eps;
+    size n;
+};
+
+static void work_on_norm_twice(void *context, size begin, size end, int chunk)
+{
+    const struct twice_job *job = context;
+#define RUN(SUFFIX, REAL)                                                                                             \
+    REAL *sums = (REAL *)job->partial;                                                                                \
+    const size at = begin * job->n;                                                                                   \
+    if (sums) memset(sums += job->n * chunk, 0, job->n * sizeof *sums);                                               \
+    kernels->normalize_twice_##SUFFIX((REAL *)job->back + at, (REAL *)job->slope + at, sums, (const REAL *)job->u + at, \
+                                      (const REAL *)job->g + at, (const REAL *)job->x + at, (const REAL *)job->weight, \
+                                      (const REAL *)job->of_weight, (const REAL *)job->of_bias, (REAL)job->eps,       \
+                                      end - begin, job->n);
+    if (job->type == NPY_FLOAT) { RUN(f32, float) } else { RUN(f64, double) }
+#undef RUN
+}
+
+/* normalize_twice(u, g, x, weight | None, of_weight | None, of_bias | None, dims, eps, wants_weight)
+ * -> (back, slope, grad_weight | None) */
+static PyObject *normalize_twice(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 9) return PyErr_Format(PyExc_TypeError, "expected 9 arguments");
+    npy_intp shape[NPY_MAXDIMS];
+    size rows, n;
+    const double eps = PyFloat_AsDouble(args[7]);
+    const int wanted = PyObject_IsTrue(args[8]);
+    if (PyErr_Occurred()) return NULL;
+    PyArrayObject *const given = (PyArrayObject *)args[2];
+    if (!is_real(args[2]) || !is_like(args[0], args[2]) || !is_like(args[1], args[2]) ||
+        split_axes(given, args[6], shape, &rows, &n) < 0 || rows * n == 0 ||
+        !PyArray_SAMESHAPE((PyArrayObject *)args[0], given) || !PyArray_SAMESHAPE((PyArrayObject *)args[1], given) ||
+        !is_parameter(args[3], args[2], n) || !is_parameter(args[4], args[2], n) || !is_parameter(args[5], args[2], n)) {
+        PyErr_Clear();
+        NOT_HANDLED();
+    }
+    const int dims = (int)PyLong_AsLong(args[6]);
+    PyObject *result = NULL, *grad_weight = NULL;
+    PyArrayObject *u = contiguous(args[0]), *g = contiguous(args[1]), *x = contiguous(args[2]);
+    PyArrayObject *back = NULL, *slope = NULL, *partial = NULL;
+    if (!u || !g || !x || !(back = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x))) ||
+        !(slope = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)))) goto done;
+    int chunks = pool_chunks(rows, 2.0 * n);
+    if (chunks > 2 * pool_get_threads()) chunks = 2 * pool_get_threads(); /* each leaves sums to be added up */
+    if (wanted && !(partial = scratch(chunks * n, PyArray_ITEMSIZE(x)))) goto done;
+    struct twice_job job = {.type = PyArray_TYPE(x), .back = PyArray_BYTES(back), .slope = PyArray_BYTES(slope),
+                            .partial = partial ? PyArray_BYTES(partial) : NULL, .u = PyArray_BYTES(u), .g = PyArray_BYTES(g),
+                            .x = PyArray_BYTES(x), .weight = parameter_data(args[3]), .of_weight = parameter_data(args[4]),
+                            .of_bias = parameter_data(args[5]), .eps = eps, .n = n};
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(work_on_norm_twice, &job, rows, chunks);
+    Py_END_ALLOW_THREADS
+    if (wanted && !(grad_weight = gather_partial(job.partial, job.type, n, x, dims, 1, chunks))) goto done;
+    result = PyTuple_Pack(3, back, slope, grad_weight ? grad_weight : Py_None);
+done:
+    Py_XDECREF(partial);
+    Py_XDECREF(u);
+    Py_XDECREF(g);
+    Py_XDECREF(x);
+    Py_XDECREF(back);
+    Py_XDECREF(slope);
+    Py_XDECREF(grad_weight);
+    return result;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef rows_methods[] = {
     METHOD(softmax), METHOD(softmax_grad), METHOD(log_softmax), METHOD(log_softmax_grad),
-    METHOD(normalize), METHOD(normalize_grad), {NULL, NULL, 0, NULL},
+    METHOD(normalize), METHOD(normalize_grad), METHOD(normalize_twice), {NULL, NULL, 0, NULL},
 };

@@ -186,6 +186,42 @@ static void F(normalize_grad_rows)(REAL *out, REAL *grad_weight, REAL *grad_bias
     }
 }
 
+/* The gradients of `normalize_grad`'s gradients of input (u), weight and bias, in g, x and the weight: back, slope and
+ * grad_weight (added to). weight, of_weight, of_bias and grad_weight may be NULL. */
+static void F(normalize_twice_rows)(REAL *back, REAL *slope, REAL *grad_weight, const REAL *u, const REAL *g, const REAL *x,
+                                    const REAL *weight, const REAL *of_weight, const REAL *of_bias, REAL eps, size rows, size n)
+{
+    const REAL each = ONE / (REAL)n;
+    for (size r = 0; r < rows; r++, back += n, slope += n, u += n, g += n, x += n) {
+        REAL centre, square, level, share, pull, twist, bend, shift;
+        LANE_SUM(centre, x[i])
+        centre *= each;
+        LANE_SUM(square, (x[i] - centre) * (x[i] - centre))
+        const REAL scale = ONE / (REAL)sqrt(square * each + eps);
+#define NORMAL ((x[i] - centre) * scale)
+        LANE_SUM(level, u[i])
+        LANE_SUM(share, u[i] * NORMAL)
+        level *= each, share *= each;
+        if (weight) EACH slope[i] = g[i] * weight[i];
+        else EACH slope[i] = g[i];
+        LANE_SUM(pull, slope[i] * NORMAL)
+        pull *= each;
+        EACH back[i] = (u[i] - level - NORMAL * share) * scale;
+        LANE_SUM(twist, back[i] * slope[i])
+        if (grad_weight) EACH grad_weight[i] += g[i] * back[i];
+        if (of_weight) EACH slope[i] = g[i] * of_weight[i] - (u[i] * pull + slope[i] * share) * scale;
+        else EACH slope[i] = -(u[i] * pull + slope[i] * share) * scale;
+        LANE_SUM(bend, slope[i] * NORMAL)
+        LANE_SUM(shift, slope[i])
+        twist = (twist + bend) * each, shift *= each;
+        EACH slope[i] = (slope[i] - shift - NORMAL * twist) * scale;
+        if (weight) EACH back[i] *= weight[i];
+        if (of_weight) EACH back[i] += NORMAL * of_weight[i];
+        if (of_bias) EACH back[i] += of_bias[i];
+#undef NORMAL
+    }
+}
+
 /* Pieces of per-channel statistics, each over one contiguous stretch. */
 static void F(moments_rows)(REAL *sum, REAL *square, const REAL *x, REAL centre, size n)
 {

@@ -526,6 +526,23 @@ def test_layer_norm(dtype, shape, dims, affine):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("shape", "dims"), [((6, 40), 1), ((3, 4, 5), 2), ((7, 1), 1), ((300, 130), 1)])
+@pytest.mark.parametrize("given", [(True, True, True), (True, False, True), (True, True, False), (False, False, False)])
+def test_layer_norm_twice(dtype, shape, dims, given):
+    rng = np.random.default_rng(5)
+    rows = [rng.standard_normal(shape).astype(dtype) for _ in range(3)]
+    row = [rng.standard_normal(shape[-dims:]).astype(dtype) if there else None for there in given]
+    for arrays in rows, [np.repeat(a, 2, 0)[::2] for a in rows]:  # the second ones are not in order
+        got = K.layer_norm_twice(*arrays, *row, dims, 1e-2, given[0])
+        want = K.plain("layer_norm_twice")(*arrays, *row, dims, 1e-2, given[0])
+        for a, b in zip(got[:2], want[:2], strict=True):
+            close(a, b, scale=100, ulps=40)
+        assert (got[2] is not None) == given[0] == (want[2] is not None)
+        if given[0]:
+            close(got[2], want[2], scale=1000, ulps=40)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_rms_norm(dtype, weighted):
     rng = np.random.default_rng(5)

@@ -230,6 +230,13 @@ def layer_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array 
     return rows.layer_norm_grad(g, x, mean, rstd, weight, dims, needed) if value is NotImplemented else value
 
 
+def layer_norm_twice(u: Array, g: Array, x: Array, weight: Array | None, of_weight: Array | None,
+        of_bias: Array | None, dims: int, eps: float, wants_weight: bool) -> tuple[Array, Array, Array | None]:
+    value = _kernels.normalize_twice(u, g, x, weight, of_weight, of_bias, dims, eps, wants_weight)
+    return (rows.layer_norm_twice(u, g, x, weight, of_weight, of_bias, dims, eps, wants_weight)
+        if value is NotImplemented else value)
+
+
 def rms_norm(x: Array, dims: int, weight: Array | None, eps: float) -> tuple[Array, Array]:
     value = _kernels.normalize(x, dims, weight, None, eps, False)
     return rows.rms_norm(x, dims, weight, eps) if value is NotImplemented else value

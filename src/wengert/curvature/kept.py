@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from itertools import repeat
 from operator import is_
@@ -17,11 +18,14 @@ from ..nn.modules.module import Module
 from ..tensor import Tensor, dtype
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .problem import Problem
 
 SMALL = 1 << 20  # numbers of parameters, buffers and data that are worth comparing
 BYTES = 1 << 26  # of a graph that is kept
-FIXED = (int, float, complex, str, bool, type(None), type, dtype)  # what never changes
+FIXED: frozenset[type] = frozenset((int, float, complex, str, bool, type(None), type, dtype))  # what never changes
+CONTAINERS = frozenset((dict, OrderedDict, list, tuple, set))
 
 
 class State:
@@ -43,27 +47,44 @@ class State:
 
     def _sees(self, value: Any, name: Any = "") -> bool:
         """Note what a value holds; whether all of that is known."""
+        kind = type(value)
+        if kind in FIXED:
+            return True
+        if kind in CONTAINERS and not value:
+            self.empty.append(value)
+            return True
         if isinstance(value, Tensor):
-            array = value._wg_data
-            self.size += array.size
-            if type(array) is not np.ndarray or self.size > SMALL:
+            return self._sees_numbers(value)
+        if isinstance(value, (tuple, list, Mapping, set)):
+            if str(name).endswith("_hooks"):
                 return False
-            self.tensors.append((value, array, value._wg_vc[0], value.requires_grad, array.copy()))
-        elif isinstance(value, (tuple, list, Mapping, set)):
-            if not value:
-                self.empty.append(value)
-                return True
             mapping = isinstance(value, Mapping)
             held = tuple(value.values() if isinstance(value, Mapping) else value)
             self.containers.append((value, mapping, held))
-            names = value if mapping else repeat("")
-            return not str(name).endswith("_hooks") and all(map(self._sees, held, names))
-        elif isinstance(value, Module):
+            return self._sees_all(held, value if mapping else repeat(""))
+        if isinstance(value, Module):
             return id(value) in self.modules
-        elif isinstance(value, (FunctionType, BuiltinFunctionType)):  # others may depend on anything
+        if isinstance(value, (FunctionType, BuiltinFunctionType)):  # others may depend on anything
             return value.__module__.partition(".")[0] == __name__.partition(".")[0]
-        else:
-            return isinstance(value, FIXED)
+        return isinstance(value, tuple(FIXED))
+
+    def _sees_all(self, values: tuple[Any, ...], names: Iterable[Any]) -> bool:
+        """The same of several; most are attributes of layers that have no tensors in them."""
+        empty = self.empty
+        for value, name in zip(values, names):
+            kind = type(value)
+            if kind in CONTAINERS and not value:
+                empty.append(value)
+            elif kind not in FIXED and not self._sees(value, name):
+                return False
+        return True
+
+    def _sees_numbers(self, value: Tensor) -> bool:
+        array = value._wg_data
+        self.size += array.size
+        if type(array) is not np.ndarray or self.size > SMALL:
+            return False
+        self.tensors.append((value, array, value._wg_vc[0], value.requires_grad, array.copy()))
         return True
 
     def holds(self) -> bool:

@@ -81,43 +81,6 @@ def _layer_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, 
     return K.layer_norm_grad(g, input, mean, rstd, weight, dims, tuple(needs))
 
 
-def _layer_norm_twice_raw(g: Any, flow: Any, input: Any, weight: Any, dims: int, eps: float, wants_weight: bool) -> Any:
-    """The same numbers as by ``_twice``, in rows and with few arrays."""
-    n = math.prod(input.shape[input.ndim - dims:])
-    of_input, flow2 = (np.ascontiguousarray(x).reshape(-1, n) for x in (g[0], flow))
-    of_weight, of_bias = (None if x is None else x.reshape(-1) for x in g[1:])
-    scale = None if weight is None else weight.reshape(-1)
-    normal, _, rstd = K.layer_norm(input, dims, None, None, eps)
-    normal, rstd = normal.reshape(-1, n), rstd.reshape(-1, 1)
-
-    def along_normal(x: Any) -> Any:
-        return np.einsum("ij,ij->i", x, normal)[:, None] / n
-
-    share = along_normal(of_input)
-    part = normal * share
-    along = of_input - of_input.mean(1, keepdims=True)
-    along -= part
-    along *= rstd
-    scaled = flow2.copy() if scale is None else flow2 * scale
-    slope = of_input * along_normal(scaled)
-    slope += np.multiply(scaled, share, out=part)
-    slope *= -rstd
-    if of_weight is not None:
-        slope += np.multiply(flow2, of_weight, out=part)
-    twist = np.einsum("ij,ij->i", along, scaled)[:, None] / n
-    twist += along_normal(slope)
-    slope -= slope.mean(1, keepdims=True)
-    slope -= np.multiply(normal, twist, out=part)
-    slope *= rstd
-    back = along if scale is None else np.multiply(along, scale, out=scaled)
-    in_weight = np.einsum("ij,ij->j", flow2, along).reshape(weight.shape) if wants_weight else None
-    if of_weight is not None:
-        back += np.multiply(normal, of_weight, out=part)
-    if of_bias is not None:
-        back += of_bias
-    return back.reshape(flow.shape), slope.reshape(input.shape), None, None, in_weight, None
-
-
 def _layer_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, dims: Any,
         eps: Any) -> Any:
     axes = tuple(range(input.ndim - dims, input.ndim))
@@ -125,7 +88,8 @@ def _layer_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
     if F.raw:
         *g, grad_output, input, weight = map(widened, (*g, grad_output, input, weight))
         if g[0] is not None and type(input) is np.ndarray and input.size:
-            return _layer_norm_twice_raw(g, grad_output, input, weight, dims, eps, needs[4])
+            back, slope, in_weight = K.layer_norm_twice(g[0], grad_output, input, weight, *g[1:], dims, eps, needs[4])
+            return back, slope, None, None, in_weight, None
         normal, mean, rstd = K.layer_norm(input, dims, None, None, eps)
     else:
         mean, rstd = _moments(F, input, axes, eps)

@@ -109,6 +109,46 @@ def layer_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array 
     return grad_x, grad_weight, grad_bias
 
 
+def layer_norm_twice(u: Array, g: Array, x: Array, weight: Array | None, of_weight: Array | None,
+        of_bias: Array | None, dims: int, eps: float, wants_weight: bool) -> tuple[Array, Array, Array | None]:
+    """The gradients of ``layer_norm_grad``'s results in its arguments ``g``, ``x`` and ``weight``, where ``u``,
+    ``of_weight`` and ``of_bias`` are those of its results. It is written so as to make few arrays.
+    """
+    n = math.prod(x.shape[x.ndim - dims:])
+    u, flow = (np.ascontiguousarray(a).reshape(-1, n) for a in (u, g))
+    of_weight, of_bias, scale = (None if a is None else a.reshape(-1) for a in (of_weight, of_bias, weight))
+    normal, _, rstd = layer_norm(x, dims, None, None, eps)
+    normal, rstd = normal.reshape(-1, n), rstd.reshape(-1, 1)
+
+    def along_normal(a: Array) -> Array:
+        return np.einsum("ij,ij->i", a, normal)[:, None] / n
+
+    with np.errstate(all="ignore"):
+        share = along_normal(u)
+        part = normal * share
+        along = u - u.mean(1, keepdims=True)
+        along -= part
+        along *= rstd
+        scaled = flow.copy() if scale is None else flow * scale
+        slope = u * along_normal(scaled)
+        slope += np.multiply(scaled, share, out=part)
+        slope *= -rstd
+        if of_weight is not None:
+            slope += np.multiply(flow, of_weight, out=part)
+        twist = np.einsum("ij,ij->i", along, scaled)[:, None] / n
+        twist += along_normal(slope)
+        slope -= slope.mean(1, keepdims=True)
+        slope -= np.multiply(normal, twist, out=part)
+        slope *= rstd
+        back = along if scale is None else np.multiply(along, scale, out=scaled)
+        in_weight = np.einsum("ij,ij->j", flow, along).reshape(x.shape[x.ndim - dims:]) if wants_weight else None
+        if of_weight is not None:
+            back += np.multiply(normal, of_weight, out=part)
+        if of_bias is not None:
+            back += of_bias
+    return back.reshape(g.shape), slope.reshape(x.shape), in_weight
+
+
 def rms_norm(x: Array, dims: int, weight: Array | None, eps: float) -> tuple[Array, Array]:
     """Divide by the root of the mean square over the last ``dims`` axes, then scale. Returns ``(out, rstd)``."""
     axes, z = _trailing(x, dims), wide(x)
