@@ -6,9 +6,10 @@
 For each network and budget: the peak that was measured as a part of the budget (and where it is far below, that of the
 next faster plan), the time as predicted and as measured, in times of the step without a plan, and that of
 ``checkpoint_sequential`` with the best number of segments that needs no more memory (networks that are a sequence),
-ours and PyTorch's. PyTorch's has the same part of the memory of its own step, and its times are in times of its own
-step. All ways to run a network alternate; the least time of each counts. Times are those of the processor, so that
-other programs matter little: set ``OMP_NUM_THREADS=1``.
+ours and PyTorch's. PyTorch's is read in two ways. "Same part": its best in the same part of the memory of its own step,
+in times of its own step. "Same bytes": the milliseconds of that, and of our plan for as many bytes as it holds. All
+ways to run a network alternate, those of both libraries; the least time of each counts. Times are those of the
+processor, so that other programs matter little: set ``OMP_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import time
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -69,22 +71,22 @@ def networks(torch=torch, nets=nets, nn=nn, F=F):
     }
 
 
-def step(run, x, loss):
+def step(model, run, x, loss):
     """Bytes and seconds of forward, loss and backward."""
+    model.zero_grad(set_to_none=True)
     torch.cpu.reset_peak_memory_stats()
     before, begin = torch.cpu.memory_allocated(), time.process_time()
-    output = run(x)
-    loss(output).backward()
-    return torch.cpu.max_memory_allocated() - before, time.process_time() - begin
+    loss(run(x)).backward()
+    seconds = time.process_time() - begin
+    return torch.cpu.max_memory_allocated() - before, seconds
 
 
-def alternating(model, runs, x, loss, rounds=5, step=step):
-    """For each way to run the model the most bytes and the least seconds."""
-    found = [[0, float("inf")] for _ in runs]
+def alternating(steps, rounds=5):
+    """For each kind of step the most bytes and the least seconds."""
+    found = [[0, float("inf")] for _ in steps]
     for k in range(rounds + 1):
-        for row, run in zip(found, runs):
-            model.zero_grad(set_to_none=True)
-            held, seconds = step(run, x, loss)
+        for row, run in zip(found, steps):
+            held, seconds = run()
             row[0] = max(row[0], held)
             if k:
                 row[1] = min(row[1], seconds)
@@ -128,26 +130,29 @@ class Theirs:
             most = max(most, held)
         return most
 
-    def results(self, name, rounds):
-        """The seconds of the plain step; for each number of segments bytes and seconds, in those of the plain step."""
+    def steps(self, name):
+        """For the plain step, and for each number of segments, its bytes and a function that gives its seconds."""
         model, x, loss, form = self.networks[name]
         sequence = None if form is None else form(model)
         runs = [model, *(segmented(sequence, n, self.checkpoint) for n in ways(sequence or ()))]
-        bytes_of = [self.bytes(model, run, x, loss) for run in runs]
 
-        def timed(run, x, loss):
+        def timed(run):
+            model.zero_grad(set_to_none=True)
             begin = time.process_time()
             loss(run(x)).backward()
             return 0, time.process_time() - begin
 
-        seconds = [row[1] for row in alternating(model, runs, x, loss, rounds, timed)]
-        return seconds[0], [(b / bytes_of[0], t / seconds[0]) for b, t in zip(bytes_of[1:], seconds[1:])]
+        return [(self.bytes(model, run, x, loss), partial(timed, run)) for run in runs]
 
 
 def best(rows, part):
-    """The least time in this part of the memory, as text."""
-    found = min((t for b, t in rows if b <= part), default=None)
-    return "" if found is None else f"×{found:.3f}"
+    """Of the rows (part of the memory, time, …) with at most this part the one of the least time."""
+    return min((row for row in rows if row[0] <= part), key=lambda row: row[1], default=None)
+
+
+def times(row):
+    """The time of such a row, as text."""
+    return "" if row is None else f"×{row[1]:.3f}"
 
 
 def following(whole, found):
@@ -161,6 +166,47 @@ def following(whole, found):
     return ""
 
 
+def plans_of(whole, parts):
+    """By part of the memory of the plain step the plans that there are."""
+    found = {}
+    for part in parts:
+        try:
+            found[part] = fitted(whole.chain, int(part * whole.plain_peak), layout=whole.layout)
+        except BudgetError:
+            continue
+    return found
+
+
+def measured(name, network, theirs, rounds):
+    """Print the rows of a network: what the plain steps take, as text."""
+    model, x, loss, form = network
+    whole = plan(model, x, 1.0, loss=loss).plan
+    sequence = None if form is None else form(model)
+    other = [] if theirs is None else theirs.steps(name)
+    plans = plans_of(whole, BUDGETS)
+    same = plans_of(whole, {held / whole.plain_peak for held, _ in other})  # in PyTorch's bytes
+    runs = [model, *(p.apply(model) for p in (*plans.values(), *same.values())),
+        *(segmented(sequence, n) for n in ways(sequence or ()))]
+    rows = alternating([*(partial(step, model, run, x, loss) for run in runs), *(run for _, run in other)], rounds)
+    ours, their_seconds = rows[1 : len(runs)], [seconds for _, seconds in rows[len(runs) :]]
+    plain = rows[0][1]
+    equal = [(held / whole.plain_peak, seconds / plain) for held, seconds in ours[len(plans) + len(same) :]]
+    at = dict(zip(same, (seconds for _, seconds in ours[len(plans) :])))
+    theirs_of = [(held / other[0][0], seconds / their_seconds[0], seconds, at.get(held / whole.plain_peak))
+        for (held, _), seconds in list(zip(other, their_seconds))[1:]]
+    for (part, found), (held, seconds) in zip(plans.items(), ours):
+        row = best(theirs_of, part)
+        both = "" if row is None or row[3] is None else f"{1000 * row[3]:.1f} / {1000 * row[2]:.1f}"
+        print(f"| {name} | {part:.0%} | {held / found.budget:.3f}{following(whole, found)} | "
+            f"×{found.time / whole.plain_time:.3f} | ×{seconds / plain:.3f} | {times(best(equal, part))} | "
+            f"{times(row)} | {both} |", flush=True)
+    if len(plans) < len(BUDGETS):
+        low = whole.least / whole.plain_peak
+        print(f"| {name} | {BUDGETS[len(plans)]:.0%} | not reachable: the least is {low:.0%} | | | | | |", flush=True)
+    text = f"{name}: {1000 * plain:.1f} ms in {whole.plain_peak / 1e6:.1f} MB"
+    return text if not other else f"{text}, PyTorch's {1000 * their_seconds[0]:.1f} ms in {other[0][0] / 1e6:.1f} MB"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
@@ -168,32 +214,11 @@ def main():
     args = parser.parse_args()
     chosen = args.names
     theirs = Theirs() if importlib.util.find_spec("torch") else None
-    print("| network | budget | peak / budget | predicted | measured | equal segments | PyTorch's |")
-    print("|---|---|---|---|---|---|---|")
-    plains: list[str] = []
-    for name, (model, x, loss, form) in networks().items():
-        if chosen and not any(word.lower() in name.lower() for word in chosen):
-            continue
-        whole = plan(model, x, 1.0, loss=loss).plan
-        plans = []
-        for part in BUDGETS:
-            try:
-                plans.append(fitted(whole.chain, int(part * whole.plain_peak), layout=whole.layout))
-            except BudgetError:
-                break
-        sequence = None if form is None else form(model)
-        runs = [model, *(p.apply(model) for p in plans), *(segmented(sequence, n) for n in ways(sequence or ()))]
-        (_, plain), *rows = alternating(model, runs, x, loss, args.rounds)
-        others = [(b / whole.plain_peak, t / plain) for b, t in rows[len(plans) :]]
-        their_plain, their = (0.0, []) if theirs is None else theirs.results(name, args.rounds)
-        plains.append(f"{name}: {1000 * plain:.1f} ms, PyTorch's {1000 * their_plain:.1f} ms")
-        for part, found, (held, seconds) in zip(BUDGETS, plans, rows):
-            peak = f"{held / found.budget:.3f}{following(whole, found)}"
-            print(f"| {name} | {part:.0%} | {peak} | ×{found.time / whole.plain_time:.3f} | "
-                f"×{seconds / plain:.3f} | {best(others, part)} | {best(their, part)} |", flush=True)
-        if len(plans) < len(BUDGETS):
-            low = whole.least / whole.plain_peak
-            print(f"| {name} | {BUDGETS[len(plans)]:.0%} | not reachable: the least is {low:.0%} | | | | |", flush=True)
+    print("| network | budget | peak / budget | predicted | measured | equal segments | PyTorch's, same part | "
+        "same bytes: ours / PyTorch's, ms |")
+    print("|---|---|---|---|---|---|---|---|")
+    plains = [measured(name, network, theirs, args.rounds) for name, network in networks().items()
+        if not chosen or any(word.lower() in name.lower() for word in chosen)]
     print("\nSteps without a plan: " + "; ".join(plains))
 
 

@@ -142,6 +142,22 @@ class Two(nn.Module):
         return {"last": x, "rest": [x.sum()]}
 
 
+class Writes(nn.Module):
+    """Writes to its values: to a part, through a view, in place."""
+
+    def __init__(self, width=32):
+        super().__init__()
+        self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
+
+    def forward(self, x):
+        y = self.second(torch.tanh(self.first(x)))
+        y[:, 0] = 1.0
+        z = y * y
+        z.view(-1, 4)[:, 1] = 0.5
+        w = torch.sigmoid(z)
+        return F.relu(w - x, inplace=True) + w
+
+
 class Branching(nn.Module):
     """How often its forward loops depends on data."""
 
@@ -194,6 +210,7 @@ def nets():
             torch.randn(4, 24, 32), square),
         "autoencoder": (nn.Sequential(nn.Flatten(), *[nn.Linear(768 if i == 0 else 64, 64 if i < 7 else 768)
             if i % 2 == 0 or i == 7 else nn.Sigmoid() for i in range(8)], nn.Unflatten(1, (3, 16, 16))), image, square),
+        "writes": (nn.Sequential(*[Writes() for _ in range(5)]), torch.randn(256, 32), square),
         "two": (Two(), {"x": torch.randn(128, 64), "side": torch.randn(128, 8)},
             lambda y: square(y["last"]) + y["rest"][0]),
     }

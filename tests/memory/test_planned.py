@@ -293,6 +293,24 @@ class Drawing(nn.Module):
         return torch.tanh(self.layer(x)) + noise + torch.randn_like(x) * self.calls
 
 
+@pytest.mark.parametrize("name", ["residual", "writes"])
+def test_blocks_that_write_in_place_keep_any_part(name, measured):
+    model, sample, loss = NETS[name]
+    whole = measured(name)
+    plain = Step(model, model, sample, loss)
+    module = Plan(whole.chain, [*whole.schedule[:-1], ("backward", 0, None)], 0, whole.layout)
+    ready = PlannedModule(model, module)._prepare(planned.Call((sample,), {}))
+    segments, n = ready.segments, len(ready.segments)
+    assert any(segment.changing for segment in segments)
+    draw = random.Random(2)
+    schedule = [*(("forward", i, int(i < n)) for i in range(n + 1)), *(("backward", i, None) for i in range(n, -1, -1))]
+    fixed = planned.constants(model)
+    for _ in range(12):
+        ways = [[execute.ALL, [op.name for op in segment.operations if draw.random() < 0.5]] for segment in segments]
+        run = execute.Run(ready.program, segments, ways, schedule, fixed)
+        Step(model, lambda x, run=run: run.forward([x]), sample, loss).same(plain)
+
+
 class Noisy(nn.Module):
     """Draws a mask of dropout, and then something else."""
 

@@ -122,7 +122,7 @@ class Run:
                 value = self._noted(segment, op, env, recorder)
             else:
                 value = env[op.name] = self._drawn(op, env)
-            if keep and op.name in keep:
+            if keep and op.name in keep and op.name not in segment.changing:
                 kept[op.name] = detached(value)
             del value
             for name in last:
@@ -254,6 +254,7 @@ class Run:
     def _fill(self, i: int, outputs: bool, keep: Any = ALL) -> dict[str, Any]:
         """Compute what the holders of block ``i`` wait for, as far as ``keep`` says; its outputs if they are wanted."""
         segment, recorder = self.segments[i], self.recorders[i]
+        stay = frozenset(keep or ()) - segment.changing  # results that are kept
         before = set(self._inputs(i))
         names: dict[str, list[Holder]] = {}
         own: dict[int, dict[int, Holder]] = {}
@@ -263,23 +264,23 @@ class Run:
             if holder.name is None:
                 if keep is ALL or segment.operations[holder.operation].name in keep:
                     own.setdefault(holder.operation, {})[holder.number] = holder
-            elif (keep is ALL or holder.name in keep) and not (outputs and holder.name in before):
+            elif (keep is ALL or holder.name in stay) and not (outputs and holder.name in before):
                 names.setdefault(holder.name, []).append(holder)
         env = {**self.kept.get(i, {}), **self._inputs(i)}
-        wanted = {*names, *(segment.outputs if outputs else ()), *(keep or ())}
+        wanted = {*names, *(segment.outputs if outputs else ()), *stay}
         for name in [name for name in names if name in env]:
             _give(names.pop(name), env[name])
         needed = _remembered(segment, _needed, frozenset(wanted - set(env)), frozenset(own), frozenset(env))
         kept: dict[str, Any] = {}
         if needed:
-            self._compute(segment, recorder, env, needed, wanted, names, own, kept if keep else {}, keep or ())
+            self._compute(segment, recorder, env, needed, wanted, names, own, kept, stay)
         if keep:
             self.kept[i] = kept
         return {name: env[name] for name in segment.outputs} if outputs else {}
 
     def _compute(self, segment: Segment, recorder: Recorder, env: dict[str, Any], needed: list[bool], wanted: set[str],
             names: dict[str, list[Holder]], own: dict[int, dict[int, Holder]], kept: dict[str, Any],
-            keep: Iterable[str]) -> None:
+            keep: Set[str]) -> None:
         """Run the operations that are needed, and give holders what they wait for."""
         last = _remembered(segment, _last, tuple(needed), frozenset(set(segment.outputs) & wanted))
         draws = self.random and any(op.name in self.random for op, n in zip(segment.operations, needed) if n)
@@ -312,7 +313,7 @@ class Run:
     def _with_graph(self, segment: Segment, op: Operation, env: dict[str, Any], grads: dict[str, list[bool]],
             holders: dict[int, Holder]) -> Any:
         with enable_grad():
-            values = {name: _leaf(env[name], grads.get(name), segment.inplace) for name in op.inputs}
+            values = {name: _leaf(env[name], grads.get(name), name in segment.shared) for name in op.inputs}
             value = self._caught(segment, op, values, holders)
         return _written(env, values, value) if segment.inplace else value
 
@@ -335,6 +336,9 @@ class Run:
 
         with saved_tensors_hooks(catch, _same):
             return detached(self._drawn(op, values))
+
+
+NONE: frozenset[int] = frozenset()
 
 
 def quiet(schedule: Sequence[Step], count: int) -> set[int]:
@@ -424,17 +428,18 @@ def _remembered(segment: Segment, find: Callable[..., Any], *args: Any) -> Any:
 
 def _needed(segment: Segment, wanted: Set[str], own: Set[int], there: Set[str]) -> list[bool]:
     """Which operations must run for these values, and for what these operations save of their own."""
-    count = len(segment.operations)
-    if segment.inplace:
-        last = max([at for at, op in enumerate(segment.operations) if op.name in wanted or at in own], default=-1)
-        return [at <= last and op.kind not in ACTS for at, op in enumerate(segment.operations)] if last >= 0 else []
-    needed = [False] * count
+    needed = [False] * len(segment.operations)
     wanted = set(wanted)
-    for at in range(count - 1, -1, -1):
-        op = segment.operations[at]
-        if at in own or (op.name in wanted and op.name not in there):
+    shared = segment.shared
+    memory: set[int] = set().union(*(shared[name] for name in wanted if name in shared))  # that must be as it was
+    for at, op in reversed(list(enumerate(segment.operations))):
+        if op.kind in ACTS:
+            continue
+        if at in own or (op.name in wanted and op.name not in there) or (memory and memory & shared.get(op.name, NONE)):
             needed[at] = True
             wanted.update(op.inputs)
+            for name in (op.name, *op.inputs) if shared else ():
+                memory |= shared.get(name, NONE)
     return needed if any(needed) else []
 
 

@@ -274,7 +274,8 @@ class Recorder:
             return self.keep is ALL or op.name in self.keep
         holder.stand_for(known[0], known[1], array)
         self.sizes[f"={known[0]}"] = base.nbytes
-        return known[0] not in self.inputs and (self.keep is ALL or known[0] in self.keep)
+        return known[0] not in self.inputs and (self.keep is ALL or (known[0] in self.keep
+            and known[0] not in self.segment.changing))
 
     def pack(self, t: Any) -> Any:
         """A tensor is saved by an operation that runs under hooks."""

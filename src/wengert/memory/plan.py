@@ -146,7 +146,7 @@ class Plan:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a file, as JSON."""
-        values = {"format": "wengert plan 2", "budget": self.budget, "schedule": self.schedule, "layout": self.layout,
+        values = {"format": "wengert plan 3", "budget": self.budget, "schedule": self.schedule, "layout": self.layout,
             "chain": self.chain.to_dict()}
         with open(path, "w", encoding="utf-8") as file:
             json.dump(values, file, indent=1)
@@ -156,7 +156,7 @@ class Plan:
         """Read a plan from a file."""
         with open(path, encoding="utf-8") as file:
             values = json.load(file)
-        if not isinstance(values, dict) or values.get("format") != "wengert plan 2":
+        if not isinstance(values, dict) or values.get("format") != "wengert plan 3":
             raise ValueError(f"{os.fspath(path)} holds no plan")
         schedule = [(op, i, o) for op, i, o in values["schedule"]]
         return cls(Chain.from_dict(values["chain"]), schedule, values["budget"], values["layout"])

@@ -39,8 +39,10 @@ class Segment:
     ``last``: for each operation the values that no later one of the block uses, nor one after it. ``random``: names of
     operations that draw random numbers; ``masked``: that draw masks of dropout alone. ``buffers``: what operations
     write to: (module, name of the buffer). ``hooked``: operations whose nodes are not those of declared operators.
-    ``inplace``: whether operations write to values. ``once``: whether it cannot run again. ``passing``: how many
-    tensors go on. ``end``: the number of the last operation in the program.
+    ``inplace``: whether operations write to values. ``shared``: of operations that write to memory, or whose values
+    lie in memory that is written to, the numbers of that memory. ``changing``: those of them whose values a later one
+    may change. ``once``: whether it cannot run again. ``passing``: how many tensors go on. ``end``: the number of the
+    last operation in the program.
     """
 
     name: str
@@ -53,6 +55,8 @@ class Segment:
     buffers: dict[str, list[tuple[Module, str]]] = field(default_factory=dict)
     hooked: frozenset[str] = frozenset()
     inplace: bool = False
+    shared: dict[str, frozenset[int]] = field(default_factory=dict)
+    changing: frozenset[str] = frozenset()
     once: bool = False
     passing: int = 1
     end: int = 0
@@ -67,6 +71,9 @@ class Segment:
             rows.append(tuple({*op.inputs, op.name} & (own - later)))
             later |= set(op.inputs)
         self.last = rows[::-1]
+        order = [(op.name, self.shared[op.name]) for op in self.operations if op.name in self.shared]
+        self.changing = frozenset(name for k, (name, own) in enumerate(order)
+            if any(own & other for _, other in order[k + 1 :]))
 
 
 @dataclass
@@ -80,6 +87,7 @@ class Facts:
     saved: set[int] = field(default_factory=set)  # storages that graphs keep for their backward
     packed: list[int] = field(default_factory=list)  # bytes that it made graphs keep
     written: list[set[int]] = field(default_factory=list)  # storages that it wrote to
+    values: list[set[int]] = field(default_factory=list)  # storages of its value
     outside: list[bool] = field(default_factory=list)  # whether it wrote to something that the step begins with
     random: set[str] = field(default_factory=set)
     masked: dict[str, int] = field(default_factory=dict)  # what draws masks of dropout alone: the bytes of their bits
@@ -135,10 +143,10 @@ class _Watch:
             self.facts.buffers[op.name] = changed
             if op.module is None or not {m for m, _ in changed} <= set(op.module.modules()):
                 self.facts.once.add(op.name)
-        for t in tensors_of(value):
-            base = storage(t)
-            if id(base) not in self.constant:
-                self.numbers.setdefault(id(base), (base, len(self.numbers)))
+        made = {id(base): base for base in map(storage, tensors_of(value)) if id(base) not in self.constant}
+        for key, base in made.items():
+            self.numbers.setdefault(key, (base, len(self.numbers)))
+        self.facts.values.append({self.numbers[key][1] for key in made})
         self._writes(op, versions, bool(changed))
         self._alive(at)
 
@@ -279,15 +287,23 @@ def layout(program: Program, model: Module, facts: Facts, ends: Sequence[int]) -
         "hooked": sorted(facts.hooked),
         "buffers": {name: [[paths[m], n] for m, n in rows] for name, rows in facts.buffers.items()},
         "inplace": [any(facts.written[at] for at in part) for part in parts],
+        "shared": {names[at]: sorted(shared) for part in parts for at, shared in _shared(facts, part).items()},
         "once": [any(names[at] in facts.once or facts.outside[at] for at in part) for part in parts],
         "passing": [len(facts.storages[end]) for end in bounds],
     }
 
 
+def _shared(facts: Facts, part: Sequence[int]) -> dict[int, set[int]]:
+    """By operation of a block the memory that it writes to or has its value in, and that the block writes to."""
+    written = set().union(*(facts.written[at] for at in part))
+    rows = {at: facts.written[at] | facts.values[at] & written for at in part}
+    return {at: row for at, row in rows.items() if row}
+
+
 def split(program: Program, model: Module, layout: dict[str, Any]) -> list[Segment]:
     """The blocks of a layout; ``ValueError`` if the program is another one."""
     number = {op.name: at for at, op in enumerate(program.operations)}
-    masked = layout.get("masked", ())
+    masked, shared = layout["masked"], {name: frozenset(row) for name, row in layout["shared"].items()}
     names = {*layout["ends"], *layout["random"], *masked, *layout["buffers"]}
     if not names <= number.keys() or number[layout["ends"][-1]] != len(number) - 1:
         raise ValueError("the plan was made for another model: its operations differ")
@@ -304,7 +320,8 @@ def split(program: Program, model: Module, layout: dict[str, Any]) -> list[Segme
         buffers = {n: [(modules[path], b) for path, b in rows] for n, rows in layout["buffers"].items() if n in made}
         found.append(Segment(_title(operations), operations, inputs, outputs, random=frozenset(layout["random"]) & made,
             masked=frozenset(masked) & made, hooked=frozenset(layout["hooked"]) & made, buffers=buffers,
-            inplace=layout["inplace"][k], once=layout["once"][k], passing=layout["passing"][k], end=end))
+            inplace=layout["inplace"][k], shared={n: row for n, row in shared.items() if n in made},
+            once=layout["once"][k], passing=layout["passing"][k], end=end))
         begin = end + 1
     _say(found)
     if layout.get("whole"):

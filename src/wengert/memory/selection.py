@@ -35,8 +35,8 @@ def ways_of(program: Program, segments: Sequence[Segment], bench: Bench, tensors
         output = run.forward(tensors)
         recorders = dict(run.recorders)
         del output, run
-    return [[ALL, *_sets(segment, recorders[i], times)] if i in recorders and not segment.inplace else [ALL]
-        for i, segment in enumerate(segments)]
+    return [[ALL, *_sets(segment, recorders[i], times)] if i in recorders else [ALL] for i, segment in
+        enumerate(segments)]
 
 
 def times_of(program: Program, bench: Bench, tensors: Sequence[Any], masked: Iterable[str],
@@ -70,22 +70,29 @@ def times_of(program: Program, bench: Bench, tensors: Sequence[Any], masked: Ite
 def _sets(segment: Segment, recorder: Recorder, times: dict[str, float]) -> list[list[str]]:
     """The sets of operations whose results (and what else they save) are kept."""
     saves: dict[str, int] = {}
+    changing = 0  # bytes that only a block which keeps all can keep
     for op in segment.operations:
         held = recorder.sizes.get(op.name, 0)
-        held += 0 if op.name in segment.outputs else recorder.sizes.get(f"={op.name}", 0)
+        result = 0 if op.name in segment.outputs else recorder.sizes.get(f"={op.name}", 0)
+        if op.name in segment.changing:
+            changing += result
+        else:
+            held += result
         if held or f"={op.name}" in recorder.sizes:
             saves[op.name] = held
     own = {op.name: at for at, op in enumerate(segment.operations) if op.name in recorder.sizes}
     named = {name[1:] for name in recorder.sizes if name.startswith("=")}
 
     def cost(keep: set[str]) -> float:
-        wanted = {name for name in saves if name not in keep and name in named}
+        wanted = {name for name in saves if name in named and (name not in keep or name in segment.changing)}
         dropped = {at for name, at in own.items() if name not in keep}
-        runs = _needed(segment, wanted, dropped, keep | set(segment.inputs))
+        runs = _needed(segment, wanted, dropped, keep - segment.changing | set(segment.inputs))
         return sum(times[op.name] for op, n in zip(segment.operations, runs) if n)
 
     keep = set(saves)
-    found = [(sum(saves.values()), 0.0, sorted(keep))]
+    whole = sum(saves.values())
+    found = [(whole + changing, 0.0, list[str]())] if changing else []  # all, which the first is if nothing changes
+    found.append((whole, cost(keep), sorted(keep)))
     while any(saves[name] for name in keep):
         now = found[-1][1]
         choices = [(max(0.0, cost(keep - {name}) - now) / saves[name], name) for name in keep if saves[name]]
