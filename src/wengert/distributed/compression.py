@@ -1,9 +1,9 @@
 """Compressed gradients with error feedback: communication hooks for ``DistributedDataParallel``.
 
-What a compression loses is added to the next gradient of the same bucket, so nothing is lost for good (Seide et al.,
-"1-Bit Stochastic Gradient Descent", 2014; Karimireddy et al., "Error Feedback Fixes SignSGD", 2019). Averages travel in
-two steps: every process gets one part of the gradients of all, takes their mean, and sends it compressed to all (Tang
-et al., "DoubleSqueeze", 2019). Each state counts the bytes that this process has sent.
+What a compression loses is added to the next gradient of the same parameters, so nothing is lost for good (Seide et
+al., "1-Bit Stochastic Gradient Descent", 2014; Karimireddy et al., "Error Feedback Fixes SignSGD", 2019). Averages
+travel in two steps: every process gets one part of the gradients of all, takes their mean, and sends it compressed to
+all (Tang et al., "DoubleSqueeze", 2019). Each state counts the bytes that this process has sent.
 
 ::
 
@@ -44,6 +44,8 @@ class CompressionState(ABC):
     def __init__(self, process_group: Any = None, *, error_feedback: bool = True, start_iter: int = 0) -> None:
         self.process_group, self.error_feedback, self.start_iter = process_group, error_feedback, start_iter
         self.errors: dict[Any, np.ndarray] = {}
+        self._laid: dict[int, list[tuple[int, int]]] = {}  # by bucket: its parameters' numbers, and their sizes
+        self._moving: dict[int, np.ndarray] = {}  # by parameter, where buckets have been made anew
         self.iter = self.bytes_sent = self.bytes_plain = 0
 
     @property
@@ -70,6 +72,21 @@ class CompressionState(ABC):
         data = self.packed(values)
         self.lost(key, values - self.unpacked(data, values.size))
         return data
+
+    def place(self, bucket: GradBucket) -> int:
+        """The key of a bucket's errors, which go with their parameters: buckets are made anew after one backward."""
+        key, laid = bucket.index(), list(zip(bucket._bucket.numbers, (p.numel() for p in bucket.parameters())))
+        if self._laid.get(key, laid) != laid:
+            for other, parts in self._laid.items():
+                ends = np.cumsum([size for _, size in parts])[:-1]
+                if other in self.errors:
+                    self._moving |= {n: e for (n, _), e in zip(parts, np.split(self.errors[other], ends))}
+            self.errors, self._laid = {}, {}
+        if key not in self._laid and any(n in self._moving for n, _ in laid):
+            kind = bucket.buffer().numpy().dtype
+            self.errors[key] = np.concatenate([self._moving.pop(n, np.zeros(size, kind)) for n, size in laid])
+        self._laid[key] = laid
+        return key
 
     @abstractmethod
     def packed(self, values: np.ndarray) -> np.ndarray:
@@ -228,7 +245,7 @@ def topk_hook(state: Any, bucket: GradBucket) -> Future[Tensor]:
     if not state.begin(bucket):
         return _plain(state, bucket)
     buffer, group = bucket.buffer(), state.group
-    mine = state.compress(bucket.index(), buffer.numpy())
+    mine = state.compress(state.place(bucket), buffer.numpy())
     state.bytes_sent += mine.nbytes * (group.size() - 1)
     every = wengert.empty(group.size(), mine.size, dtype=wengert.uint8)
     work = dist.all_gather_into_tensor(every, wengert.from_numpy(mine), group=group, async_op=True)
@@ -242,12 +259,13 @@ def topk_hook(state: Any, bucket: GradBucket) -> Future[Tensor]:
 def _by_blocks(state: BlockState, bucket: GradBucket) -> Future[Tensor]:
     if not state.begin(bucket):
         return _plain(state, bucket)
-    buffer, key, group = bucket.buffer(), bucket.index(), state.group
-    world, given = group.size(), buffer.numpy()
+    buffer, key, group = bucket.buffer(), state.place(bucket), state.group
+    world, given = group.size(), state.corrected(key, buffer.numpy())
     part = -(-given.size // (world * state.block)) * state.block  # of each process, in whole blocks
     padded = np.zeros(world * part, given.dtype)
     padded[:given.size] = given
-    rows = [state.compress((key, i), row) for i, row in enumerate(padded.reshape(world, part))]
+    rows = [state.packed(row) for row in padded.reshape(world, part)]
+    state.lost(key, given - np.concatenate([state.unpacked(row, part) for row in rows])[:given.size])
     state.bytes_sent += 2 * (world - 1) * rows[0].size
     sent = wengert.from_numpy(np.stack(rows))
     received, every = wengert.empty_like(sent), wengert.empty_like(sent)

@@ -82,6 +82,11 @@ def lies_as(t: Any, p: Any) -> bool:
         and own.placements == spec.placements and own.mesh == spec.mesh))
 
 
+def as_lies(t: Any, p: Any) -> Tensor:
+    """A ``DTensor`` with its pieces where those of ``p`` are."""
+    return t.redistribute(p.device_mesh, p.placements)  # type: ignore[no-any-return]
+
+
 def filled_like(p: Tensor, value: Any) -> Tensor:
     """``zeros_like`` with another number, of the class of ``p`` if that dispatches, and on its device."""
     if p.is_nested:
@@ -176,26 +181,29 @@ class PerParameter(Optimizer):
                 self._check_capturable(group)
             if group.get("differentiable"):
                 with set_grad_enabled(self.defaults["differentiable"]):
-                    self._step_recorded(group)
-            elif watched(group["params"]) and not self._in_pieces(group):
+                    self._step_recorded(group, group["params"])
+            elif watched(group["params"]):
+                ways: tuple[list[Tensor], list[Tensor]] = [], []
+                for p in group["params"]:
+                    ways[self._in_pieces(group, p)].append(p)
                 with set_grad_enabled(False):
-                    self._step_recorded(group)
+                    self._step_recorded(group, ways[False])
+                self._step_arrays(group, ways[True])
             else:
-                self._step_arrays(group)
+                self._step_arrays(group, group["params"])
         return loss
 
-    def _in_pieces(self, group: Group) -> bool:
-        """Whether the step can be done with the pieces of this process, for each element by itself."""
-        trained = [p for p in group["params"] if p.grad is not None]
-        return all(lies_as(p.grad, p) and lies_as(p, p) and all(lies_as(v, p) for name in self._buffers(group)
-            if (v := self.state[p].get(name)) is not None) for p in trained)
+    def _in_pieces(self, group: Group, p: Tensor) -> bool:
+        """Whether the step of ``p`` can be done with the pieces of this process, for each element by itself."""
+        return p.grad is None or (lies_as(p.grad, p) and lies_as(p, p) and all(lies_as(v, p)
+            for name in self._buffers(group) if (v := self.state[p].get(name)) is not None))
 
-    def _step_arrays(self, group: Group) -> None:
+    def _step_arrays(self, group: Group, params: Sequence[Tensor]) -> None:
         scalars, buffers = self._scalars, self._buffers(group)
         together: dict[Any, list[tuple[Any, ...]]] = {}
         sparse = []
         enter = self._enter
-        for p in group["params"]:
+        for p in params:
             meta = p._wg_meta
             grad = None if meta is None else meta.grad
             if grad is None:
@@ -231,8 +239,8 @@ class PerParameter(Optimizer):
                     state[name]._wg_data.fill(value)
                     state[name]._wg_vc[0] += 1
 
-    def _step_recorded(self, group: Group) -> None:
-        for p in group["params"]:
+    def _step_recorded(self, group: Group, params: Sequence[Tensor]) -> None:
+        for p in params:
             grad = p.grad
             if grad is None:
                 continue
@@ -241,6 +249,8 @@ class PerParameter(Optimizer):
             if grad.is_sparse:
                 self._update_sparse(group, p, grad)
                 continue
+            if None not in (getattr(p, "_spec", None), getattr(grad, "_spec", None)) and not lies_as(grad, p):
+                grad = as_lies(grad, p)  # once, not for each operation below
             self._update_recorded(group, p, grad)
 
     def _update_recorded(self, group: Group, p: Tensor, grad: Tensor) -> None:

@@ -42,6 +42,8 @@ class DistributedDataParallel(Module, Joinable):
         broadcast_buffers: give all the buffers of rank 0 before each forward.
         init_sync: check that the processes have parameters of the same shapes, and give them those of rank 0.
         process_group: the processes; default: all.
+        device_mesh: in place of a group, a mesh of one dimension. If it is a dimension of a larger one, parameters of
+            ``module`` may be DTensors on the others: outside of a forward they are then this process's pieces.
         bucket_cap_mb: size of a bucket in MiB (25); the first has 1 MiB.
         find_unused_parameters: search the graph of each forward for parameters that it has not used, so that nobody
             waits for their gradients. Without it the next forward raises ``RuntimeError`` and names them.
@@ -73,7 +75,7 @@ class DistributedDataParallel(Module, Joinable):
         if process_group is not None and device_mesh is not None:
             raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
         if device_mesh is not None:
-            process_group = device_mesh.get_group(mesh_dim=0)
+            process_group = _along(device_mesh, module)
         if mixed_precision is not None:
             raise ValueError("mixed_precision of DistributedDataParallel is made for accelerators: use torch.autocast "
                 "around the forward, and a communication hook (fp16_compress_hook) for what travels")
@@ -307,6 +309,17 @@ class DistributedDataParallel(Module, Joinable):
 
     def _remove_autograd_hooks(self) -> None:
         self.reducer.remove_hooks()
+
+
+def _along(mesh: Any, module: Module) -> Any:
+    """The group of a mesh of one dimension; parameters in pieces on others are made ready for it."""
+    if mesh.ndim != 1:
+        raise RuntimeError(f"Only 1D device mesh is supported, but got {mesh}.")
+    if mesh._get_root_mesh() != mesh:
+        from wengert.distributed.tensor.parallel.ddp import _pre_dp_module_transform
+
+        _pre_dp_module_transform(module)
+    return mesh.get_group(mesh_dim=0)
 
 
 class _Joined(JoinHook):
