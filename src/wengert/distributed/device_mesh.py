@@ -268,7 +268,7 @@ def init_device_mesh(device_type: str, mesh_shape: Sequence[int], *, mesh_dim_na
     """A mesh of the first ranks of the world, in the order of their numbers."""
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):
-            raise RuntimeError("Each mesh_dim_name must be unique.",
+            raise RuntimeError("Each mesh_dim_name must be unique. "
                 f"Found repeated mesh_dim_name in mesh_dim_names {tuple(mesh_dim_names)}")
         if len(mesh_shape) != len(mesh_dim_names):
             raise RuntimeError("mesh_shape and mesh_dim_names should have same length!",

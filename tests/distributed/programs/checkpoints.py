@@ -51,13 +51,15 @@ class App:
 
 def fresh(how):
     return {"x": zeros(7, 5, device_mesh=mesh, placements=[how]), "y": torch.zeros(3), "app": App(),
-        "nested": {"step": 0, "names": [], "row": [torch.zeros(3), torch.zeros(3)]}}
+        "nested": {"step": 0, "names": [], "row": [torch.zeros(3), torch.zeros(3)]},
+        "apart": {f"of {min(rank, 1)}": None}}
 
 
 def expect(state, model):
     assert torch.equal(state["x"].full_tensor(), X) and torch.equal(state["y"], Y)
     assert state["nested"]["step"] == 3 and state["nested"]["names"] == ["a", 1]
     assert torch.equal(state["nested"]["row"][1], Y + 1)
+    assert state["apart"] == {f"of {min(rank, 1)}": min(rank, 1) * 5}  # an object of one process
     for name, p in net.state_dict().items():
         assert torch.equal(p.full_tensor(), model[name]), name
 
@@ -65,7 +67,7 @@ def expect(state, model):
 if mode == "save":
     steps(2)
     state = {"x": distribute_tensor(X, mesh, [Shard(0)]), "y": Y, "app": App(),
-        "nested": {"step": 3, "names": ["a", 1], "row": [Y, Y + 1]}}
+        "nested": {"step": 3, "names": ["a", 1], "row": [Y, Y + 1]}, "apart": {f"of {rank}": rank * 5}}
     for _ in range(2):  # over another
         dcp.save(state, checkpoint_id=folder)
     apart = dist.new_group(backend="gloo")

@@ -8,10 +8,11 @@ from torch.distributed.pipelining import (
     Schedule1F1B,
     ScheduleGPipe,
     ScheduleInterleaved1F1B,
-    ScheduleLoopedBFS,
+    ScheduleInterleavedZeroBubble,
     SplitPoint,
     pipeline,
 )
+from torch.distributed.pipelining.schedules import get_schedule_class
 
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
@@ -77,7 +78,7 @@ def two(schedule):
 def traced(model, depth):
     points = {f"layers.{i}": SplitPoint.BEGINNING for i in range(1, size)}
     pipe = pipeline(model, (drawn(1)[:2],), split_spec=points)
-    assert pipe.num_stages == size
+    assert pipe.num_stages == pipe.info().num_stages == size and not pipe.info().has_loss_and_backward
     if rank == 1:
         assert "layers.1.linear.weight" in dict(pipe.get_stage_module(1).named_parameters())
     return ScheduleGPipe(pipe.build_stage(rank, torch.device("cpu")), 4, loss_fn=loss_of)
@@ -114,7 +115,8 @@ def check(make, depth):
 check(one(ScheduleGPipe), size)
 check(one(Schedule1F1B), size)
 check(two(ScheduleInterleaved1F1B), 2 * size)
-check(two(ScheduleLoopedBFS), 2 * size)
+check(two(ScheduleInterleavedZeroBubble), 2 * size)
+check(two(get_schedule_class("LoopedBFS")), 2 * size)
 check(traced, size)
 
 dist.destroy_process_group()

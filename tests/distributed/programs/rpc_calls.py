@@ -175,6 +175,7 @@ def references(other, third):
     ask = (store.rpc_sync().scaled, lambda *a: store.rpc_async().scaled(*a).wait(),
         lambda *a: store.remote().scaled(*a).to_here())
     assert [f(third, 2).tolist() for f in ask] == [[4, 4, 4]] * 3
+    assert rpc.rpc_sync(third, store.rpc_sync().total) == 6  # a call is sent as a function
     assert store.rpc_async().total().wait() == 6 and store.remote().total().to_here() == 6
     sums = [rpc.rpc_async(other, Store.add_together, args=(store, torch.ones(3) * i, 3)) for i in range(3)]
     assert [s.wait().tolist() for s in sums] == [[5, 5, 5]] * 3

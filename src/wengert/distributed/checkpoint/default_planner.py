@@ -108,7 +108,7 @@ class DefaultSavePlanner(SavePlanner):
 
 
 def create_default_local_save_plan(state_dict: Any, is_coordinator: bool) -> SavePlan:
-    """What a process could write: its tensors and pieces; the coordinator objects too."""
+    """What a process could write: its tensors and pieces, and objects."""
     items = []
     for name, x in state_dict.items():
         if isinstance(x, Tensor):
@@ -120,7 +120,7 @@ def create_default_local_save_plan(state_dict: Any, is_coordinator: bool) -> Sav
             data = TensorWriteData(chunk, TensorProperties.create_from_tensor(x), Size(x.shape))
             kind = WriteItemType.SHARD if isinstance(x, DTensor) else WriteItemType.TENSOR
             items.append(WriteItem(MetadataIndex(name, chunk.offsets), kind, tensor_data=data))
-        elif is_coordinator:
+        else:
             items.append(WriteItem(MetadataIndex(name), WriteItemType.BYTE_IO))
     return SavePlan(items)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -57,6 +58,15 @@ class _Tracer(Tracer):
         return found
 
 
+@dataclass
+class PipeInfo:
+    """What a pipeline consists of. ``has_loss_and_backward``: never, schedules make the loss."""
+
+    graph: Any
+    num_stages: int
+    has_loss_and_backward: bool = False
+
+
 class Pipe:
     """A model in stages: ``num_stages``, ``get_stage_module(i)``, ``build_stage(i, device, group)``."""
 
@@ -78,9 +88,9 @@ class Pipe:
         """The stage that this process runs."""
         return PipelineStage(self.get_stage_module(stage_index), stage_index, self.num_stages, device, group=group)
 
-    def info(self) -> Any:
+    def info(self) -> PipeInfo:
         """What ``build_stage`` needs to know."""
-        return self
+        return PipeInfo(self.split_gm.graph, self.num_stages)
 
     def __repr__(self) -> str:
         return repr(self.split_gm)

@@ -6,7 +6,8 @@ from typing import Any
 
 from .microbatch import TensorChunkSpec, merge_chunks, split_args_kwargs_into_chunks
 
-__all__ = ["Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleLoopedBFS"]
+__all__ = ["Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleInterleavedZeroBubble",
+    "ScheduleLoopedBFS", "get_schedule_class"]
 Step = tuple[str, int, int]  # "F" or "B", the stage, the piece
 
 
@@ -189,3 +190,30 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
             return forwards
         first = min(len(forwards), (local - 1) * each + 2 * (size - 1 - self.rank))
         return _alternating(forwards, backwards, first)
+
+
+class ScheduleInterleavedZeroBubble(ScheduleInterleaved1F1B):
+    """The order of ``ScheduleInterleaved1F1B``, and its numbers.
+
+    Gradients of weights are not put off to fill the gaps: a backward of a stage is one piece of work.
+
+    >>> from wengert.distributed.pipelining import ScheduleInterleavedZeroBubble
+    >>> callable(ScheduleInterleavedZeroBubble)
+    True
+    """
+
+
+def get_schedule_class(schedule_name: str) -> type[_Schedule]:
+    """The schedule of a name, as configuration files have it; upper and lower case are the same.
+
+    >>> from wengert.distributed.pipelining.schedules import get_schedule_class
+    >>> get_schedule_class("1f1b").__name__
+    'Schedule1F1B'
+    """
+    found = {c.__name__.removeprefix("Schedule").lower(): c for c in (Schedule1F1B, ScheduleGPipe,
+        ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble, ScheduleLoopedBFS, PipelineScheduleSingle,
+        PipelineScheduleMulti)}
+    name = schedule_name.lower()
+    if name not in found:
+        raise ValueError(f"Unknown schedule name: {schedule_name}. The valid options are {list(found)}")
+    return found[name]

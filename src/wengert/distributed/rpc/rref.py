@@ -197,15 +197,17 @@ class RRefProxy:
         self._rref, self._how, self._timeout = rref, how, timeout
 
     def __getattr__(self, name: str) -> Any:
-        return partial(self._call, name)
+        return partial(_call_method, self._rref, self._how, self._timeout, name)
 
-    def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        rref, agent = self._rref, self._rref._agent
-        call: Any = (invoke_method, (rref, name, args, kwargs), {})
-        if self._how == "remote":
-            return remote_value(agent, rref._owner, call, self._timeout, _run)
-        future = agent.call(rref._owner.id, "run", None, call, self._timeout, self._how == "async", True)
-        return future.wait() if self._how == "sync" else future
+
+def _call_method(rref: RRef, how: str, timeout: float, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a method of the value from here; a function of the module, so that it can be sent to another process."""
+    agent = rref._agent
+    call: Any = (invoke_method, (rref, name, args, kwargs), {})
+    if how == "remote":
+        return remote_value(agent, rref._owner, call, timeout, _run)
+    future = agent.call(rref._owner.id, "run", None, call, timeout, how == "async", True)
+    return future.wait() if how == "sync" else future
 
 
 def invoke_method(rref: RRef, name: str, args: Any, kwargs: Any) -> Any:
