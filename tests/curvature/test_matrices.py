@@ -229,3 +229,22 @@ def test_a_matrix_times_a_matrix_is_its_columns(kind):
     close(A @ (V[:, 0] + 2j * V[:, 1]), A @ V[:, 0] + 2j * (A @ V[:, 1]), rtol=0, atol=1e-14)
     V.flags.writeable = False
     close(A @ V[:, 0], A.to_dense() @ V[:, 0], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("wrong", [-1, 3])
+@pytest.mark.parametrize("kind", ["Hessian", "Fisher"])
+def test_a_class_that_there_is_not_is_refused(kind, wrong):
+    data = [(torch.randn(3, 2), torch.tensor([0, wrong, 1]))]
+    more = {"kind": "empirical"} if kind == "Fisher" else {}
+    A = getattr(curvature, kind)(nn.Linear(2, 3), nn.CrossEntropyLoss(), data, **more)
+    with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+        A @ np.ones(9)
+
+
+def test_targets_left_out_by_the_number_that_stands_for_that():
+    model, x, y = nn.Linear(2, 3), torch.randn(4, 2), torch.tensor([0, -100, 1, 2])
+    kept = y >= 0
+    for kind in curvature.Hessian, curvature.GGN:
+        v = np.arange(9.0)
+        close(kind(model, nn.CrossEntropyLoss(), [(x, y)]) @ v,
+            kind(model, nn.CrossEntropyLoss(), [(x[kept], y[kept])]) @ v, rtol=0, atol=1e-12)

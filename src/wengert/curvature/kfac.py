@@ -23,6 +23,7 @@ from .arrays import array_of
 from .linear import SymmetricOperator
 from .operators import check_kind
 from .problem import Problem, length
+from .scipy_names import eigh
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -241,7 +242,7 @@ class _Layer:
     def eigen(self) -> Any:
         """Eigenvalues and vectors of both factors, which have none below zero but for rounding."""
         if self._eigen is None:
-            found = map(np.linalg.eigh, (self.A, self.G))
+            found = [eigh(factor, driver="evd") for factor in (self.A, self.G)]  # half the time of NumPy's
             self._eigen = [(np.maximum(values, 0), vectors) for values, vectors in found]
         return self._eigen
 

@@ -19,7 +19,7 @@ from ..nn.modules import loss as modules
 from ..nn.modules.module import Module
 from ..tensor import Tensor
 from ..tensor.backward import grad
-from .arrays import array_of
+from .arrays import KNOWN, array_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,10 +53,16 @@ class Terms:
     def flat(self) -> Tensor:
         return self.rows.detach()
 
-    def release(self) -> Tensor:
-        """The sum of the terms; the graph of the model is only its own then."""
-        value, self.rows = self.summed(self.rows), self.flat
-        return value
+    def release(self) -> tuple[Tensor, Tensor | None]:
+        """What to begin a backward with: the rows and the gradient there, or the sum of the terms and its share, where
+        that is not 1. The graph of the model is only its own then.
+        """
+        rows, self.rows, share = self.rows, self.flat, self.share
+        slope = self.slope(rows) if rows.requires_grad else None
+        if slope is not None:
+            return rows, slope if share == 1 else slope * share
+        value = self.summed(rows)
+        return value, None if share == 1 else Tensor._wg_wrap(np.full_like(value._wg_data, share))
 
     def count(self) -> float:
         """What a mean over this batch alone divides by."""
@@ -65,6 +71,12 @@ class Terms:
     def summed(self, rows: Tensor) -> Tensor:
         """The sum of the terms, where the output has these rows."""
         raise NotImplementedError
+
+    def slope(self, rows: Tensor) -> Tensor | None:
+        """The gradient of each term in its row, with a history, by a formula that is shorter than the loss and its
+        backward; None where there is none.
+        """
+        return None
 
     def curvature(self, fisher: bool = False) -> Callable[[Tensor], Tensor]:
         """The product with the second derivative of each term; ``fisher``: with its mean over the model's targets."""
@@ -80,8 +92,17 @@ class Terms:
 
     def gradient(self) -> Tensor:
         """The gradient of each term."""
+        found = self.slope(self.flat)
+        if found is not None:
+            return found
         rows = self.flat.detach().requires_grad_()
         return grad(self.summed(rows), rows)[0]
+
+    def _everyday(self, *others: Tensor) -> bool:
+        """Whether the rows, and ``others``, are of one type that NumPy computes with."""
+        kind = self.flat.dtype
+        return kind in KNOWN and all(type(t._wg_data) is np.ndarray for t in (self.flat, *others)) and all(
+            t.dtype is kind for t in others)
 
     def _numbers(self, draw: Callable[[tuple[int, ...]], np.ndarray], *shape: int) -> Tensor:
         """Random numbers, the last dimension first; each row has its own, however the data are cut into batches."""
@@ -103,9 +124,24 @@ class CrossEntropy(Terms):
     def _as_rows(self, t: Tensor) -> Tensor:
         return t.reshape(1, -1) if t.dim() == 1 else super()._as_rows(t)
 
+    @functools.cached_property
+    def plain(self) -> bool:
+        """Whether the target is one class for each term, none is left out, and all count alike."""
+        y = self.y._wg_data
+        return (not (self.likely or self.loss.label_smoothing) and self.loss.weight is None and self._everyday()
+            and self.loss.ignore_index < 0 and type(y) is np.ndarray and y.dtype.char == "l" and y.size > 0
+            and y.shape == self.flat.shape[:1] and y.min() >= 0 and y.max() < self.flat.shape[1])
+
+    def slope(self, rows: Tensor) -> Tensor | None:
+        if not self.plain:
+            return None
+        wanted = np.zeros(tuple(rows.shape), rows._wg_data.dtype)
+        wanted[np.arange(len(wanted)), self.y._wg_data] = 1
+        return F.softmax(rows, -1) - Tensor._wg_wrap(wanted)
+
     def _weights(self) -> Any:
         """The weight of each target, as a mean divides by it; 1 for all: None."""
-        if self.likely:
+        if self.likely or self.plain:
             return None
         weight, ignored = self.loss.weight, self.y == self.loss.ignore_index
         if weight is None:
@@ -208,6 +244,9 @@ class Squares(Elementwise):
     def summed(self, rows: Tensor) -> Tensor:
         return F.mse_loss(rows, self.y, reduction="sum")
 
+    def slope(self, rows: Tensor) -> Tensor | None:
+        return 2 * (rows - self.y) if self._everyday(self.y) else None
+
     def second(self, fisher: bool) -> float:
         return 2.0
 
@@ -225,6 +264,9 @@ class Logits(Elementwise):
 
     def summed(self, rows: Tensor) -> Tensor:
         return F.binary_cross_entropy_with_logits(rows, self.y, self.weight, pos_weight=self.positive, reduction="sum")
+
+    def slope(self, rows: Tensor) -> Tensor | None:
+        return rows.sigmoid() - self.y if self.positive is self.weight is None and self._everyday(self.y) else None
 
     def _emphasis(self) -> Any:
         return 1 if self.positive is None else self.positive * self.y + 1 - self.y
@@ -302,7 +344,7 @@ class Called(Terms):
             yield from_numpy(np.ascontiguousarray(roots[:, :, k])).to(self.flat)
 
 
-KNOWN: dict[Any, Any] = {modules.CrossEntropyLoss: CrossEntropy, modules.MSELoss: Squares,
+KINDS: dict[Any, Any] = {modules.CrossEntropyLoss: CrossEntropy, modules.MSELoss: Squares,
     modules.BCEWithLogitsLoss: Logits, modules.BCELoss: Probabilities}
 FUNCTIONS = {F.cross_entropy: modules.CrossEntropyLoss, F.mse_loss: modules.MSELoss,
     F.binary_cross_entropy_with_logits: modules.BCEWithLogitsLoss, F.binary_cross_entropy: modules.BCELoss}
@@ -316,7 +358,7 @@ class Loss:
         if reduction not in ("mean", "sum"):
             raise ValueError(f"the reduction of a loss is 'mean' or 'sum', not {reduction!r}")
         self.loss, self.mean = loss, reduction == "mean"
-        self.kind: Any = next((kind for module, kind in KNOWN.items()
+        self.kind: Any = next((kind for module, kind in KINDS.items()
             if isinstance(loss, module) and type(loss).forward is module.forward), Called)
 
     def terms(self, out: Any, y: Any) -> Terms:

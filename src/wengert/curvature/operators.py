@@ -13,7 +13,6 @@ import numpy as np
 
 from ..autograd.graph import get_gradient_edge
 from ..graph import enable_grad
-from ..tensor import Tensor
 from ..tensor.backward import grad
 from .derivatives import Pushed
 from .kept import Kept, allocated
@@ -23,6 +22,7 @@ from .problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ..tensor import Tensor
     from .losses import Terms
 
     Product = Callable[[list[Tensor], bool], Iterable[Any]]
@@ -93,8 +93,7 @@ class Hessian(_Streamed):
 
     def _prepared(self, terms: Terms) -> Product:
         params = self._vectors.params
-        value = terms.release()
-        seed = None if terms.share == 1 else Tensor._wg_wrap(np.full_like(value._wg_data, terms.share))
+        value, seed = terms.release()
         slopes = grad(value, params, seed, create_graph=True, allow_unused=True) if value.requires_grad else []
         used = [i for i, s in enumerate(slopes) if s is not None and s.requires_grad]
         row = [get_gradient_edge(slopes[i]) for i in used]  # which is all that is needed of them
