@@ -60,20 +60,36 @@ static size planes_of(PyArrayObject *x, int axes)
     return PyArray_DIM(x, 0) * (PyArray_NDIM(x) - axes == 2 ? PyArray_DIM(x, 1) : 1);
 }
 
-/* (array of images, windows, kernel, stride, padding, dilation); how many axes an image has, or -1 */
+/* How many windows there are along the last `axes` axes, by PyTorch's rule where the last one need not fit (`ceil`); 0, or -1 for none. */
+static int count_windows(struct pooling *p, int axes, int ceil)
+{
+    for (int k = 0; k < AXES; k++) p->windows[k] = 1;
+    for (int k = AXES - axes; k < AXES; k++) {
+        const size n = p->length[k], stride = p->stride[k], room = n + 2 * p->padding[k] - p->dilation[k] * (p->kernel[k] - 1) - 1;
+        if (room < 0) return -1;
+        p->windows[k] = (ceil ? room + stride - 1 : room) / stride + 1;
+        if (ceil && (p->windows[k] - 1) * stride >= n + p->padding[k]) p->windows[k]--; /* it must start inside */
+        if (p->windows[k] < 1) return -1;
+    }
+    return 0;
+}
+
+/* (array of images, windows, kernel, stride, padding, dilation); how many axes an image has, or -1. `windows`: how many along
+ * each axis, or whether the last of an axis may be incomplete. */
 static int read_pooling(struct pooling *p, PyArrayObject *x, PyObject *const *args, PyObject *dilation)
 {
-    const int axes = axes_of(x, args[0]);
+    const int axes = axes_of(x, args[1]);
     const npy_intp *shape = PyArray_DIMS(x) + PyArray_NDIM(x) - axes;
     if (axes < 0) return -1;
-    if (read_axes(args[0], p->windows, axes, 1) < 0 || read_axes(args[1], p->kernel, axes, 1) < 0 ||
+    if ((!PyBool_Check(args[0]) && read_axes(args[0], p->windows, axes, 1) < 0) || read_axes(args[1], p->kernel, axes, 1) < 0 ||
         read_axes(args[2], p->stride, axes, 1) < 0 || read_axes(args[3], p->padding, axes, 0) < 0)
         return -1;
     for (int k = 0; k < AXES; k++) p->dilation[k] = 1;
     if (dilation && read_axes(dilation, p->dilation, axes, 1) < 0) return -1;
     p->area = p->count = 1;
+    for (int k = 0; k < AXES; k++) p->length[k] = k < AXES - axes ? 1 : shape[k - (AXES - axes)];
+    if (PyBool_Check(args[0]) && count_windows(p, axes, args[0] == Py_True) < 0) return -1;
     for (int k = 0; k < AXES; k++) {
-        p->length[k] = k < AXES - axes ? 1 : shape[k - (AXES - axes)];
         p->area *= p->length[k], p->count *= p->windows[k];
     }
     const size counts[] = {planes_of(x, axes), p->windows[0], p->windows[1], p->windows[2]};

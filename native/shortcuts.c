@@ -314,6 +314,45 @@ static PyObject *has_nan(PyObject *module, PyObject *const *args, Py_ssize_t cou
     return PyBool_FromLong(found);
 }
 
+#define ALL_WITHIN(type, low, high)                                  \
+    for (size i = 0; i < n && !outside; i += 4096) { /* as above */   \
+        const type *v = PyArray_DATA(x);                              \
+        const size end = i + 4096 < n ? i + 4096 : n;                 \
+        for (size k = i; k < end; k++) outside |= !(v[k] >= low) | !(v[k] <= high); \
+    }
+
+/* within(x, low, high): whether all elements are in [low, high], where NaN is not; x in one segment */
+static PyObject *within(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    if (!PyArray_CheckExact(args[0]) || !PyArray_ISONESEGMENT(x) || !PyArray_ISALIGNED(x) || !PyArray_ISNOTSWAPPED(x)) NOT_HANDLED();
+    if (!PyLong_CheckExact(args[1]) || !PyLong_CheckExact(args[2])) NOT_HANDLED();
+    int far = 0, farther = 0;
+    const int64_t low = PyLong_AsLongLongAndOverflow(args[1], &far), high = PyLong_AsLongLongAndOverflow(args[2], &farther);
+    const int64_t held = 1 << 24; /* up to here a float holds every limit */
+    const size n = PyArray_SIZE(x);
+    const int type = PyArray_TYPE(x);
+    int outside = 0;
+    if (far || farther || (type != NPY_FLOAT && type != NPY_DOUBLE && type != NPY_INT64 && type != NPY_BOOL)) NOT_HANDLED();
+    if (type != NPY_INT64 && (low < -held || low > held || high < -held || high > held)) NOT_HANDLED();
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    if (type == NPY_FLOAT) {
+        const float least = (float)low, most = (float)high;
+        ALL_WITHIN(float, least, most)
+    } else if (type == NPY_DOUBLE) {
+        ALL_WITHIN(double, (double)low, (double)high)
+    } else if (type == NPY_BOOL) {
+        ALL_WITHIN(npy_bool, low, high)
+    } else {
+        ALL_WITHIN(int64_t, low, high)
+    }
+    NPY_END_THREADS
+    return PyBool_FromLong(!outside);
+}
+
 /* ---- matrix products ---- */
 
 /* Whether an array goes to BLAS as it is: float or double, at least two axes. */
@@ -530,6 +569,6 @@ static PyObject *cross_entropy_grad(PyObject *module, PyObject *const *args, Py_
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef shortcuts_methods[] = {
-    METHOD(sum), METHOD(mean), METHOD(where), METHOD(broadcast_to), METHOD(matmul), METHOD(linear), METHOD(has_nan),
+    METHOD(sum), METHOD(mean), METHOD(where), METHOD(broadcast_to), METHOD(matmul), METHOD(linear), METHOD(has_nan), METHOD(within),
     METHOD(class_losses), METHOD(cross_entropy), METHOD(cross_entropy_grad), {NULL, NULL, 0, NULL},
 };

@@ -656,16 +656,15 @@ def test_pools(case, ceil_mode, dtype):
         np.testing.assert_array_equal(K.max_pool_values(x, *how), K.max_pool(x, *how)[0])
     if any(k > s + 2 * p for k, s, p in zip(kernel, size, padding)):
         return
-    counts = K.window_counts(size, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
     for include, override in ((True, None), (False, None), (True, 4)):
         how = kernel, stride, padding, include, override
-        got, want = K.avg_pool(x, counts, *how), K.plain("avg_pool")(x, counts, *how)
+        got, want = K.avg_pool(x, ceil_mode, *how), K.plain("avg_pool")(x, ceil_mode, *how)
         np.testing.assert_allclose(got, want, rtol=0 if dtype is np.int64 else tolerance(dtype, 2), atol=0)
         assert got.dtype == want.dtype
         g = np.random.default_rng(12).standard_normal(got.shape).astype(np.float64)
         back = K.avg_pool_grad(g, size, *how)
         close(back, K.plain("avg_pool_grad")(g, size, *how), ulps=8)
-        forward = K.avg_pool(x.astype(np.float64), counts, *how)
+        forward = K.avg_pool(x.astype(np.float64), ceil_mode, *how)
         np.testing.assert_allclose((g * forward).sum(), (back * x).sum(), rtol=1e-9, atol=1e-9)
 
 
@@ -847,17 +846,17 @@ def test_max_pool_of_any_windows(seed):
 def test_pools_without_a_batch(axes):
     x = np.random.default_rng(axes).standard_normal((2, 3, 9, 7, 8)[: 2 + axes]).astype(np.float32)
     how = (3,) * axes, (2,) * axes, (1,) * axes
-    counts, dilation = K.window_counts(x.shape[2:], *how, (1,) * axes), (1,) * axes
+    dilation = (1,) * axes
     for find in (lambda name: getattr(K, name), K.plain):
         values, places = find("max_pool")(x, *how, dilation)
-        averages = find("avg_pool")(x, counts, *how, True, None)
+        averages = find("avg_pool")(x, False, *how, True, None)
         back = find("max_pool_grad")(values, places, x.shape[2:])
         spread = find("avg_pool_grad")(averages, x.shape[2:], *how, True, None)
         for i in range(2):
             for got, want in zip(find("max_pool")(x[i], *how, dilation), (values[i], places[i])):
                 np.testing.assert_array_equal(got, want)
             np.testing.assert_array_equal(find("max_pool_values")(x[i], *how, dilation), values[i])
-            np.testing.assert_array_equal(find("avg_pool")(x[i], counts, *how, True, None), averages[i])
+            np.testing.assert_array_equal(find("avg_pool")(x[i], False, *how, True, None), averages[i])
             np.testing.assert_array_equal(find("max_pool_grad")(values[i], places[i], x.shape[2:]), back[i])
             np.testing.assert_array_equal(find("avg_pool_grad")(averages[i], x.shape[2:], *how, True, None), spread[i])
 
@@ -1740,6 +1739,33 @@ def test_has_nan():
             assert has_nan(np.empty((0, 3), dtype)) is False
         assert has_nan(np.arange(5)) is False
         assert has_nan(np.array([True])) is False
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_within(native):
+    """Whether all elements lie between two limits, which belong to it; NaN does not, and nothing is outside of none."""
+    within = K.within if native else K.plain("within")
+    for dtype in (np.float16, np.float32, np.float64, np.int32, np.int64):
+        for shape in [(1,), (), (3, 4097), (2, 3, 5)]:
+            x = np.full(shape, 3, dtype)
+            assert within(x, 3, 3) is True
+            assert within(x, -1, 2) is within(x, 4, 9) is within(x, 5, 1) is False
+            for at in {0, x.size // 2, x.size - 1}:
+                for value, inside in ((-2, True), (5, True), (-3, False), (6, False)):
+                    y = x.copy()
+                    y.reshape(-1)[at] = value
+                    for z in (y, np.asfortranarray(y), np.stack([y, y], -1)[..., 0]):
+                        assert within(z, -2, 5) is inside
+                for value in (np.nan, np.inf, -np.inf) if x.dtype.kind == "f" else ():
+                    y = x.copy()
+                    y.reshape(-1)[at] = value
+                    assert within(y, -2, 5) is False
+        assert within(np.empty((0, 3), dtype), 0, -1) is True
+    limits = np.array([-(2**63), 2**63 - 1])
+    assert within(limits, -(2**63), 2**63 - 1) is True
+    assert within(limits, -(2**63) + 1, 2**63 - 1) is within(limits, -(2**63), 2**63 - 2) is False
+    assert within(np.array([2.0**53 + 2]), 0, 2**53 + 1) is within(np.array([True]), 0, 0) is False
+    assert within(np.zeros(3, bool), 0, 0) is True
 
 
 def test_other_steps_in_the_same_memory():

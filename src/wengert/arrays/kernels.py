@@ -50,7 +50,7 @@ FAMILIES = {
         "bags", "extreme", "mode_places", "ranked_places", "top_places"),
     "attention": ("attention", "attention_grad"),
     "steps": ("optimizer_update", "recurrent_twice_walk", "recurrent_walk"),
-    "shortcuts": ("sum", "mean", "fold_rows", "square_sum", "masked_scale", "dot", "stacked", "has_nan",
+    "shortcuts": ("sum", "mean", "fold_rows", "square_sum", "masked_scale", "dot", "stacked", "has_nan", "within",
         "class_losses", "cross_entropy", "cross_entropy_grad"),
 }
 FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}

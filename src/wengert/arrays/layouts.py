@@ -175,6 +175,8 @@ def arranged(forward: Any, layout: Any) -> Any:
 
 def lay(y: Any, kind: str, args: Any = ()) -> Any:
     """``y`` in a layout that has a name: see ``ops.operator``."""
+    if _lies_by_rows(y, kind, args):
+        return y
     if kind == "first":
         return in_order_of(y, args[:1])
     if kind == "columns":
@@ -184,6 +186,19 @@ def lay(y: Any, kind: str, args: Any = ()) -> Any:
             if _innermost_channels(a, kind):
                 return np.moveaxis(in_rows(np.moveaxis(y, 1, -1)), -1, 1)
     return y if y.flags.c_contiguous else y.copy()
+
+
+def _lies_by_rows(y: Any, kind: str, args: Any) -> bool:
+    """Whether ``y`` lies row by row and, as one sees at once, should."""
+    if type(y) is not np.ndarray or kind == "columns" or not y.flags.c_contiguous:
+        return False
+    if kind == "first":
+        a = args[0]
+        return type(a) is np.ndarray and a.flags.c_contiguous and a.shape == y.shape
+    a, b = args[:2] if len(args) > 1 else (args[0], None)
+    if type(a) is np.ndarray and not a.flags.c_contiguous:
+        return False
+    return type(b) is not np.ndarray or bool(b.flags.c_contiguous)
 
 
 def _innermost_channels(a: Any, kind: str) -> bool:

@@ -120,7 +120,7 @@ for _module, _names in {
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
         "fill_integers"),
     lines: ("add_at", "bags", "extreme", "ranked_places", "top_places"), layout: ("joined", "triangle", "pieces"),
-    shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "class_losses", "cross_entropy",
+    shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "within", "class_losses", "cross_entropy",
         "cross_entropy_grad"),
     _plain_attention: ("attention",),
 }.items():
@@ -283,15 +283,13 @@ conv, conv_weight = _or_plain("conv", _by_columns), _or_plain("conv_weight", _by
 
 def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
         ceil_mode: bool = False) -> tuple[Array, Array]:
-    counts = windows.window_counts(x.shape[-len(kernel) :], kernel, stride, padding, dilation, ceil_mode)
-    value = _kernels.max_pool(x, counts, kernel, stride, padding, dilation)
+    value = _kernels.max_pool(x, ceil_mode, kernel, stride, padding, dilation)
     return windows.max_pool(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
 
 
 def max_pool_values(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
         ceil_mode: bool = False) -> Array:
-    counts = windows.window_counts(x.shape[-len(kernel) :], kernel, stride, padding, dilation, ceil_mode)
-    value = _kernels.max_pool_values(x, counts, kernel, stride, padding, dilation)
+    value = _kernels.max_pool_values(x, ceil_mode, kernel, stride, padding, dilation)
     plain = windows.max_pool_values
     return plain(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
 

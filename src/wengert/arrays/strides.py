@@ -147,6 +147,8 @@ def part(a: Any, key: tuple[Any, ...]) -> Any:
 def taken(found: Any, a: Any, indices: Any) -> Any:
     """``found``, taken from ``a`` by ``indices`` (None: a whole dimension), in the order of PyTorch's iterator."""
     if a.flags.c_contiguous and all(i is None or i.flags.c_contiguous for i in indices):
+        if found.flags.c_contiguous and 1 not in found.shape and found.size:
+            return found
         return (with_strides(found, strides_for(found.shape, range(found.ndim))) if found.flags.c_contiguous
             else found.copy())
     row = steps(a)

@@ -280,6 +280,7 @@ def converted(answer: Any, cls: Any) -> Any:
     return answer
 
 
+_ROWS = frozenset((list, tuple))
 UNCONVERTED: set[Any] = {  # type: ignore[attr-defined]
     prop.__get__ for prop in (Tensor.grad, Tensor._grad, Tensor._base)}
 
@@ -304,7 +305,7 @@ def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -
             return finish(ask_mode(call, given, named, m))
         try:
             for v in args:
-                if type(v) not in KNOWN:
+                if type(v) not in KNOWN and not (type(v) in _ROWS and KNOWN.issuperset(map(type, v))):
                     break
             else:
                 if not kwargs:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 def shape_of(args: Iterable[Any], name: str = "") -> tuple[int, ...]:
     """Sizes given to the function ``name`` as ``f(2, 3)``, ``f((2, 3))`` or ``f(torch.Size)``."""
     row = tuple(args)
-    for n in row:
+    for n in row[0] if len(row) == 1 and type(row[0]) is tuple else row:
         if type(n) is not int:
             break
     else:
-        return row
+        return row[0] if len(row) == 1 and type(row[0]) is tuple else row
     alone = len(row) == 1
     if (alone and not isinstance(row[0], (int, np.integer, str, type)) and hasattr(row[0], "__len__")
             and getattr(row[0], "ndim", 1) > 0):

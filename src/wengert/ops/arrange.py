@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
+from ..arrays.array_likes import as_array, as_copy, new_filled
 from ..arrays.errors import check_countable
 from ..arrays.reduce import add_slices
 from ..arrays.strides import expanded
@@ -314,7 +314,7 @@ def repeated_each(input: Array, repeats, dim):
     shape = input.shape
     wide = expanded(input.reshape((*shape[: dim + 1], 1, *shape[dim + 1 :])), (*shape[: dim + 1], repeats,
         *shape[dim + 1 :]))
-    return in_rows(wide).reshape((*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :]))
+    return K.in_order(wide).reshape((*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :]))
 
 
 @composite(places=())

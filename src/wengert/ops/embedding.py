@@ -43,6 +43,6 @@ def embedding_take(input: Array, indices: Array, padding_idx, by_frequency):
 def embedding_rows(weight: Array, indices: Array, padding_idx, by_frequency):
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+    if not K.within(indices, 0, weight.shape[0] - 1):
         raise IndexError("index out of range in self")
     return weight.take(indices, axis=0)

@@ -32,7 +32,7 @@ def whole(name: str, index: Any) -> Any:
 
 def inside(index: Any, size: int, dim: int) -> None:
     """Refuse places outside a dimension."""
-    if index.size and not (0 <= index.min() and index.max() < size):
+    if not K.within(index, 0, size - 1):
         bad = index[(index < 0) | (index >= size)].flat[0]
         raise RuntimeError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
 
@@ -72,6 +72,8 @@ def add_flat(out: Any, places: Any, values: Any) -> Any:
 
 def match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
     """The conditions of gather and scatter on the shapes of their arguments."""
+    if index.ndim and index.shape == input.shape and (src is None or src.shape == index.shape):
+        return
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as "
             f"{'input' if src is None else 'self'} tensor")
@@ -184,8 +186,8 @@ def _put(input: Any, d: int, index: Any, value: Any) -> Any:
     out = as_copy(input, order="C")
     if index.size:
         rows, index = (out, index) if out.ndim else (out.reshape(1), index.reshape(-1))
-        if np.ndim(value):
-            _written(K.put_along, rows, d, index, np.reshape(value, index.shape))
+        if value.ndim:
+            _written(K.put_along, rows, d, index, value if value.shape == index.shape else value.reshape(index.shape))
         else:
             rows[grid(index.shape, index, d)] = np.reshape(value, ())
     return out
@@ -353,7 +355,7 @@ def _flat(name: str, input: Any, index: Any) -> Any:
     """Places in row-major order, negative ones from the end."""
     if index.dtype != np.int64:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {dt.scalar_name(index.dtype)}")
-    if index.size and not (-input.size <= index.min() and index.max() < input.size):
+    if not K.within(index, -input.size, input.size - 1):
         if name == "take" and not input.size:
             raise IndexError("take(): tried to take from an empty tensor")
         bad = index[(index < -input.size) | (index >= input.size)].flat[0]
@@ -413,8 +415,11 @@ def take_along_dim(F, input, indices, dim=None):
     d = axis(dim, input.ndim)
     if not input.ndim:
         return F.gather(input, d, indices)
-    before, after = (common_shape(input.shape[part], indices.shape[part]) for part in (slice(d), slice(d + 1, None)))
-    wide, named = (*before, input.shape[d], *after), (*before, indices.shape[d], *after)
-    places = F.remainder(indices, input.shape[d])
-    return F.gather(input if input.shape == wide else F.expand(input, wide), d,
-        places if indices.shape == named else F.expand(places, named))
+    have, asked = tuple(input.shape), tuple(indices.shape)
+    places = F.remainder(indices, have[d])
+    if have == asked:
+        return F.gather(input, d, places)
+    before, after = (common_shape(have[part], asked[part]) for part in (slice(d), slice(d + 1, None)))
+    wide, named = (*before, have[d], *after), (*before, asked[d], *after)
+    return F.gather(input if have == wide else F.expand(input, wide), d,
+        places if asked == named else F.expand(places, named))

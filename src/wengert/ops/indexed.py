@@ -58,7 +58,7 @@ def index_select(input: Array, dim, index: Array):
     if index.dtype.char not in "lqi":
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     n = input.shape[dim] if input.ndim else 1
-    if index.size and not (0 <= index.min() and index.max() < n):
+    if not K.within(index, 0, n - 1):
         if input.ndim > 1 and not n:
             raise RuntimeError("index_select(): self indexing axis dim should be positive")
         if dim == 1 or (input.ndim > 1 and not input.size):  # PyTorch's kernel of these has words of its own
@@ -90,7 +90,7 @@ def _vector(name: str, input: Any, dim: Any, index: Any, negative: bool = False)
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
     index, n = whole(name, index).reshape(-1), input.shape[d] if input.ndim else 1
     low = -n if negative else 0
-    if index.size and not (low <= index.min() and index.max() < n):
+    if not K.within(index, low, n - 1):
         bad = index[(index < low) | (index >= n)][0]
         raise IndexError(f"{name and name + '(): '}index {bad} is out of bounds for dimension {d} with size {n}")
     return d, index
@@ -126,7 +126,7 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
             f"self.shape = {list(input.shape)} source.shape = {list(source.shape)}")
     if not input.size:
         return input.copy()  # places are not looked at
-    if index.size and not (0 <= index.min() and index.max() < n):
+    if not K.within(index, 0, n - 1):
         if input.ndim < 2 or d not in (0, input.ndim - 1) or alpha != 1:
             raise IndexError("index out of range in self")
         raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size "

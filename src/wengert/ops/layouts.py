@@ -183,7 +183,7 @@ def sparse_look_up(weight: Array, indices: Array, at: Array, kept: Array | None,
     """Rows of a table whose gradient is sparse. ``at``: indices ``(1, n)``; ``kept``: which count (None: all)."""
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+    if not K.within(indices, 0, weight.shape[0] - 1):
         raise IndexError("index out of range in self")
     return weight.take(indices, axis=0)
 

@@ -172,9 +172,9 @@ _TINY = float(np.float32(1e-12))  # PyTorch's constant, rounded as it rounds it
         target=lambda F, g, input, reduction: _spread(g, reduction, input.shape) * (F.log(1 - input) - F.log(input))),
     promote="elementwise", scalars="", places=(), node="BinaryCrossEntropyBackward0")
 def bce_elements(input: Array, target: Array, reduction="none"):
-    if input.size and (input.min() < 0 or input.max() > 1):
+    if not K.within(input, 0, 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    if target.size and (target.min() < 0 or target.max() > 1):
+    if not K.within(target, 0, 1):
         raise RuntimeError("all elements of target should be between 0 and 1")
     t = input.dtype.type
     low = np.maximum(np.log1p(-input), t(-100))
@@ -386,7 +386,7 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
             f"samples (batch size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. Input has "
             f"shape {list(input.shape)}.")
     same_width(I64, raw.dtype)
-    if raw.size and (raw.min() < 0 or raw.max() >= rows.shape[1]):
+    if not K.within(raw, 0, rows.shape[1] - 1):
         raise RuntimeError("target out of range")
     column = F.unsqueeze(index, 1)
     gap = margin - F.gather(rows, 1, column) + rows
@@ -411,7 +411,7 @@ def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, red
     if labels.shape != tuple(rows.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     same_width(I64, labels.dtype)
-    if labels.size and (labels.min() < -1 or labels.max() >= rows.shape[1]):
+    if not K.within(labels, -1, rows.shape[1] - 1):
         raise RuntimeError("argument #2 'target' is out of range")
     valid = np.cumprod(labels >= 0, axis=1).astype(bool)
     safe = np.where(valid, labels, 0)
@@ -475,7 +475,7 @@ def nll(input: Array, target, weight, reduction, ignore_index):
             pass
     kept = target != ignore_index
     safe = np.where(kept, target, 0)
-    if safe.size and (safe.min() < 0 or safe.max() >= input.shape[1]):
+    if not K.within(safe, 0, input.shape[1] - 1):
         raise IndexError(f"Target {int(safe.min() if safe.min() < 0 else safe.max())} is out of bounds.")
     w = kept.astype(input.dtype) if weight is None else np.where(kept, weight[safe], input.dtype.type(0))
     index = np.expand_dims(safe, 1)

@@ -190,6 +190,9 @@ def special_xlog1py(input: Array, other: Array):
 
 def _product_or_zero(kernel: str, input: Any, other: Any, log: Any) -> Any:
     input, other = as_array(input), as_array(other)  # the fast path passes Python numbers as they are
-    zero = (input == 0) & ~np.isnan(other)
+    zero = as_array(input == 0)
     d = real(kernel, input if input.ndim or not other.ndim else other).dtype
-    return np.where(zero, 0, input * log(other)).astype(d, copy=False)
+    product = input * log(other)
+    if K.within(zero, 0, 0):
+        return as_array(product).astype(d, copy=False)
+    return np.where(zero & ~np.isnan(other), 0, product).astype(d, copy=False)

@@ -201,7 +201,7 @@ def _unpools(n: int) -> None:
         alert(f"max_unpooling{n}d_forward_out")
         (b, c), area = x.shape[:2], math.prod(size)
         raw = zeros_if_storageless(indices if F.raw else indices._wg_data)
-        if raw.size and (raw.min() < 0 or raw.max() >= area):
+        if not K.within(raw, 0, area - 1):
             raise RuntimeError(f"Found an invalid max index: {int(raw.max())} (output volumes are of size "
                 f"{'x'.join(map(str, size))})")
         flat = F.scatter(F.new_zeros(x, (b, c, area)), 2, F.reshape(indices, (b, c, -1)), F.reshape(x, (b, c, -1)))
@@ -252,8 +252,7 @@ def avg_pool_back(F, g, input, *how):
     input=lambda F, g, input, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_back(g, input, kernel,
         stride, padding, ceil_mode, include, override)))
 def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, override):
-    counts = K.window_counts(input.shape[-len(kernel) :], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
-    return K.avg_pool(input, counts, kernel, stride, padding, include, override)
+    return K.avg_pool(input, ceil_mode, kernel, stride, padding, include, override)
 
 
 @operator(places=(), linear=True, grad=dict(

@@ -227,15 +227,14 @@ def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: An
     if wide is not None:
         input = input.astype(wide)
     axis = axes_of(dim, input.ndim)
-    mean = _plus(input, axis, None, None, True)
     n = count(input.shape, dim)
     if n <= correction:
         warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             "(input numel divided by output numel).")
-    mean = mean / n
+    mean = K.mean(input, axis, True)
     away = as_array(input - mean)
     squares = np.multiply(away, away, out=away) if d.kind != "c" else away.real**2 + away.imag**2
-    var = _plus(squares, axis, None, None, keepdim) / as_array(max(0, n - correction), squares.dtype)
+    var = K.sum(squares, axis, keepdim) / squares.dtype.type(max(0, n - correction))
     if not keepdim:
         mean = mean.reshape(np.shape(var))
     return (var, mean) if wide is None else (var.astype(d), mean.astype(d))

@@ -453,7 +453,7 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
         if sorter.shape != edges.shape:
             raise RuntimeError("torch.searchsorted(): boundary and sorter must have the same size, but got boundary "
                 f"tensor {list(edges.shape)}and got sorter tensor {list(sorter.shape)}")
-        if sorter.size and not (0 <= sorter.min() and sorter.max() < edges.shape[-1]):
+        if not K.within(sorter, 0, edges.shape[-1] - 1):
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         edges = np.take_along_axis(edges, sorter, -1)
     if edges.ndim == 1:

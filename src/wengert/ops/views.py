@@ -26,8 +26,8 @@ def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
     """``dim`` (None: all, an int, several) as non-negative axes; ``IndexError`` or ``RuntimeError`` as in PyTorch."""
     if dim is None or (type(dim) in (tuple, list) and not dim):
         return tuple(range(ndim))
-    row = tuple(axis(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
-    if len(set(row)) != len(row):
+    row = tuple([axis(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))])
+    if len(row) > 1 and len(set(row)) != len(row):
         twice = next(d for i, d in enumerate(row) if d in row[:i])
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
     return row if ndim else ()
@@ -351,8 +351,8 @@ def index(input: Array, indices: Arrays | None, exact=False):
         if shape is None or 0 not in shape:
             raise bad_index(input, key) from error
         return new_filled(input, np.zeros, shape, input.dtype)  # where nothing is read, nothing is wrong with places
-    if (not has_memory(found) or not has_memory(input)
-            or any(i is not None and i.dtype.kind not in "iu" for i in indices or ())):
+    kinds = {i.dtype.kind for i in indices or () if i is not None}
+    if not has_memory(found) or not has_memory(input) or not kinds <= {"i", "u"}:
         return found
     # where the indexed dimensions are not the first, NumPy puts them outermost in memory
     return taken(found, input, indices)
@@ -363,7 +363,7 @@ BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype t
 
 def index_key(indices: Any) -> tuple[Any, ...]:
     """Index arrays with None for whole dimensions as a NumPy key."""
-    return tuple(slice(None) if i is None else _mask(i) if i.dtype.char == "B" else i for i in indices)
+    return tuple([slice(None) if i is None else _mask(i) if i.dtype.char == "B" else i for i in indices])
 
 
 def _mask(index: Array) -> Array:
@@ -381,7 +381,8 @@ def _add_leading(out: Any, indices: Any, values: Any) -> bool:
         return False
     try:
         places: Any = named[0] if n == 1 else _flat_places(named, out.shape)
-        values = in_rows(np.broadcast_to(values, places.shape + out.shape[n:]))
+        shape = places.shape + out.shape[n:]
+        values = in_rows(values if values.shape == shape else np.broadcast_to(values, shape))
         K.add_at(out.reshape(-1, *out.shape[n:]) if n > 1 else out, places, values)
     except IndexError:  # which NumPy explains
         return False
@@ -394,7 +395,7 @@ def _flat_places(named: Any, shape: tuple[int, ...]) -> Any:
         return np.ravel_multi_index(named, shape[: len(named)])
     except ValueError:  # some count from the end, or are wrong
         pass
-    if any(i.size and (i.min() < -size or i.max() >= size) for i, size in zip(named, shape)):
+    if not all(K.within(i, -size, size - 1) for i, size in zip(named, shape)):
         raise IndexError
     return np.ravel_multi_index([np.where(i < 0, i + size, i) for i, size in zip(named, shape)], shape[: len(named)])
 

@@ -51,8 +51,8 @@ def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any
 
 def _weights(mode: str, space: Any, out: Any, *given: Any) -> Any:
     """``_new_weights`` for each dimension, which are kept where they are small."""
-    small = all(s * o <= 1 << 14 for s, o in zip(space, out))
-    return (_small_weights if small else _all_weights)(mode, space, out, *given)
+    small = max(space) * max(out) <= 1 << 14
+    return (_small_weights if small else _all_weights)(mode, tuple(space), out, *given)
 
 
 def _all_weights(mode: str, space: Any, out: Any, scales: Any, *given: Any) -> Any:
@@ -160,7 +160,7 @@ _MODES: dict[str, Any] = (
 _KINDS = dict(linear="linear", bilinear="linear", trilinear="linear", bicubic="cubic", lanczos="lanczos")
 
 
-def _bytes_resampled(F: Any, input: Any, mode: str, out: tuple[int, ...], scales: list[float | None], align: bool,
+def _bytes_resampled(F: Any, input: Any, mode: str, out: tuple[int, ...], scales: Any, align: bool,
         antialias: bool) -> Any:
     """A picture of bytes resized, as whole numbers in float64: rows first, then columns, each rounded to a byte.
 
@@ -205,12 +205,6 @@ def _check_mode(ndim: int, mode: str, align_corners: bool | None, antialias: boo
 _PLAIN = frozenset((int, float, type(None)))
 
 
-def _resized(space: tuple[int, ...], size: Any, scale_factor: Any, recompute: Any) -> tuple[Any, list[float | None]]:
-    """``_new_sizes``, which are kept for numbers."""
-    plain = type(size) in _PLAIN and type(scale_factor) in _PLAIN
-    return (_known_sizes if plain else _new_sizes)(space, size, scale_factor, recompute)
-
-
 def _new_sizes(space: tuple[int, ...], size: Any, scale_factor: Any, recompute: Any) -> tuple[Any, list[float | None]]:
     """The sizes after the change, and the factors to map places by (None: those of the sizes)."""
     if size is not None and scale_factor is not None:
@@ -237,7 +231,25 @@ def _new_sizes(space: tuple[int, ...], size: Any, scale_factor: Any, recompute: 
     return out, [None if recompute else float(f) for f in row]
 
 
-_known_sizes = lru_cache(maxsize=64, typed=True)(_new_sizes)
+def _resizing(shape: tuple[int, ...], size: Any, scale_factor: Any, mode: str, align_corners: bool | None,
+        recompute: Any, antialias: bool) -> tuple[Any, tuple[float | None, ...], Any]:
+    """``_new_sizes`` for an input of this shape, and where the nearest elements are: none if all stay; None in other
+    modes.
+    """
+    _check_mode(len(shape), mode, align_corners, antialias)
+    space = shape[2:]
+    out, scales = _new_sizes(space, size, scale_factor, recompute)
+    if min(*out, *space) <= 0:
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({_named(space)}) and "
+            f"output ({_named(out)})")
+    check_countable(*shape[:2], *out)
+    if not mode.startswith("nearest"):
+        return out, tuple(scales), None
+    places = tuple(_nearest_places(s, o, scale, mode == "nearest-exact") for s, o, scale in zip(space, out, scales))
+    return out, tuple(scales), places if any(at is not None for at in places) else ()
+
+
+_known_resizing = lru_cache(maxsize=64, typed=True)(_resizing)
 
 
 @composite(node="UpsampleBackward0", whole=("input",), layout="channels")
@@ -248,13 +260,10 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
     Modes: nearest, nearest-exact, linear (3-d input), bilinear, bicubic (4-d), trilinear (5-d), area, and lanczos (4-d,
     with ``antialias``).
     """
-    _check_mode(input.ndim, mode, align_corners, antialias)
-    space, nearest, d = tuple(input.shape[2:]), mode.startswith("nearest"), F.dtype_of(input)
-    out, scales = _resized(space, size, scale_factor, recompute_scale_factor)
-    if min(*out, *space) <= 0:
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({_named(space)}) and "
-            f"output ({_named(out)})")
-    check_countable(*input.shape[:2], *out)
+    plain = type(size) in _PLAIN and type(scale_factor) in _PLAIN
+    out, scales, places = (_known_resizing if plain else _resizing)(tuple(input.shape), size, scale_factor, mode,
+        align_corners, recompute_scale_factor, antialias)
+    space, nearest, d = input.shape[2:], places is not None, F.dtype_of(input)
     if mode == "area":
         return getattr(F, f"adaptive_avg_pool{len(space)}d")(input, out)
     if d.kind in "iub" and (d != np.uint8 or not (nearest or len(space) == 2)):
@@ -263,11 +272,9 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
         return F.cast(_bytes_resampled(F, input, mode, out, scales, bool(align_corners), antialias), d)
     y = F.cast(input, np.dtype(np.float32)) if is_half(d) and not nearest else input  # rounded once, at the end
     if nearest:
-        places = tuple(_nearest_places(s, o, scale, mode == "nearest-exact") for s, o, scale in zip(space, out, scales))
-        if any(at is not None for at in places):
-            y = F.nearest(y, places)
+        y = F.nearest(y, places) if places else y
     else:
-        y = F.interpolated(y, _weights(_KINDS[mode], space, out, tuple(scales), bool(align_corners), antialias,
+        y = F.interpolated(y, _weights(_KINDS[mode], space, out, scales, bool(align_corners), antialias,
             F.dtype_of(y)))
     if y is input:
         return input * 1

@@ -92,25 +92,36 @@ def batched(F: Any, input: Any, n: int, name: str) -> tuple[Any, bool]:
 
 def adaptive(F: Any, input: Any, n: int, name: str, output_size: Any) -> tuple[Any, bool, tuple[int, ...]]:
     """``input`` with a batch dimension, whether it had one, and the requested output size (None: as in the input)."""
-    shape = list(input.shape)
+    shape = tuple(input.shape)
+    try:
+        size = _adaptive_size(shape, n, name, output_size)
+    except TypeError:  # a list, say
+        size = _adaptive_size.__wrapped__(shape, n, name, output_size)
+    whole = len(shape) == n + 2
+    return (input if whole else F.unsqueeze(input, 0)), whole, size
+
+
+@lru_cache(maxsize=256, typed=True)
+def _adaptive_size(shape: tuple[int, ...], n: int, name: str, output_size: Any) -> tuple[int, ...]:
     average = "avg" in name
     one = None if output_size is None else single(output_size)
     row = (one,) * n if one is not None or output_size is None else tuple(output_size)
-    if n > 1 and one is None and output_size is not None and len(row) == n >= input.ndim:
+    if n > 1 and one is None and output_size is not None and len(row) == n >= len(shape):
         raise ValueError(f"Input dimension should be at least {n + 1}")
     if n == 1 and len(row) != 1:
         raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(row)})")
     if len(row) != n:
         raise RuntimeError(f"{name}: output_size must be {n}" if average
             else f"{name}(): internal error: output_size.size() must be {n}")
-    x, whole = batched(F, input, n, name)
-    size = tuple(s if o is None else int(o) for o, s in zip(row, x.shape[2:]))
+    _check_dimensions(name, n, shape)
+    lead = (1, *shape[:-n])[-2:]
+    size = tuple(s if o is None else int(o) for o, s in zip(row, shape[-n:]))
     if 0 in shape:
-        _check_empty(name, n, shape, average and all(o == 1 for o in size))
+        _check_empty(name, n, list(shape), average and all(o == 1 for o in size))
     if min(size) < 0:
-        raise RuntimeError(_negative(name, n, [*x.shape[:2], *((1,) if n == 1 else ()), *size], size))
-    check_countable(*x.shape[:2], *size)
-    return x, whole, size
+        raise RuntimeError(_negative(name, n, [*lead, *((1,) if n == 1 else ()), *size], size))
+    check_countable(*lead, *size)
+    return size
 
 
 def _check_empty(name: str, n: int, shape: list[int], mean: bool) -> None:

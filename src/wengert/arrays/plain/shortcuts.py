@@ -89,6 +89,11 @@ def has_nan(x: Array) -> bool:
     return bool(squares != squares) and bool(np.isnan(x).any())
 
 
+def within(x: Array, low: int, high: int) -> bool:
+    """Whether all elements are in ``[low, high]``, where NaN is not."""
+    return not x.size or bool(low <= x.min() and x.max() <= high)
+
+
 def where(condition: Array, x: Any, y: Any) -> Array:
     """``np.where`` of a bool array and arrays (or numbers) of one type.
 

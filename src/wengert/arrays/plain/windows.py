@@ -216,13 +216,14 @@ def _divisors(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Int
     return total
 
 
-def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
+def avg_pool(x: Array, ceil: bool, kernel: Ints, stride: Ints, padding: Ints, include: bool,
         override: float | None) -> Array:
-    """The averages of ``counts`` windows; ``include``: padding counts; ``override``: what to divide by instead.
+    """The averages of windows; ``include``: padding counts; ``override``: what to divide by instead.
 
     Half precision is added up in float32; averages of whole numbers are cut to whole numbers.
     """
-    size = x.shape[-len(counts) :]
+    size = x.shape[-len(kernel) :]
+    counts = window_counts(size, kernel, stride, padding, (1,) * len(kernel), ceil)
     wide = np.float32 if x.dtype.itemsize == 2 else x.dtype
     total = new_filled(x, np.zeros, (*x.shape[: -len(counts)], *counts), wide)
     for windows, image in _seen(size, counts, kernel, stride, padding, (1,) * len(kernel)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import kernels
 from ..plain.roundings import fused, fused_double
 from . import integers
 from .kinds import COUNTABLE, FLOATS, Kind, kind_of, narrow, require
@@ -256,7 +257,7 @@ class Generator:
         kind = given if dtype is None else kind_of(dtype)
         require(kind, ("bool", *COUNTABLE), "bernoulli_tensor_cpu_self_")
         require(given, FLOATS, "bernoulli_tensor_cpu_p_")
-        if p.size and not (0 <= p.min() and p.max() <= 1):  # NaN is neither
+        if not kernels.within(p, 0, 1):  # nor is NaN
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
         single = np.dtype(np.float64 if given.wide else np.float32)
         return np.asarray(in_memory_order(lambda shape: self.uniform(shape, single), p.shape, strides) < p, kind.dtype)

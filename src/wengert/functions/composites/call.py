@@ -16,7 +16,7 @@ from ...graph.node import next_sequence
 from ...ops.errors import must_be
 from ...ops.spellings import OTHER_NAMES, renamed
 from ...tensor import classes, functions
-from ...tensor.autograd_meta import requires_grad
+from ...tensor.autograd_meta import AccumulateGrad, edge_of, requires_grad
 from ...tensor.classes import DISPATCHING, KNOWN, PLAIN, is_known
 from ...tensor.functions import function
 from ...tensor.inplace import into
@@ -77,7 +77,7 @@ def _runner(op: Composite) -> Callable[[tuple[Any, ...], dict[str, Any], Any], A
     define = op.define if not op.by_example else by_example(op.define)
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-        if op.flags:
+        if op.flags and (kwargs or len(args) > op.flags[0][1]):  # else none is given
             refuse_flags(op, args, kwargs)
         since = next_sequence() if op.whole else 0
         found = define(TRACED_OPS, *args, **kwargs)
@@ -116,12 +116,22 @@ def laid(answer: Any, layout: str, source: Any) -> Any:
 def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> None:
     """Give a composite that is one operator of PyTorch's one node."""
     first = next((t for t in answer if t is not None), None) if type(answer) is tuple else answer
-    if first is None or first._wg_edge is None or op.node is None:
+    if first is None or first._wg_edge is None or op.node is None or _is_one(op, answer, args, since):
         return
     given = op.defaults | dict(zip(op.params, args), **kwargs)
     if op.fixed:
         refuse_gradient(op.name, **{p: given.get(p) for p in op.fixed})
     wrap_in_node(answer, op.node, [given.get(p) for p in op.whole], since, given)
+
+
+def _is_one(op: Composite, answer: Any, args: Any, since: int) -> bool:
+    """Whether, as one sees at once, the one node that was made is as the composite's must be."""
+    if op.fixed or type(answer) is tuple or len(op.whole) != 1 or not args or op.params[0] != op.whole[0]:
+        return False
+    node = answer._wg_edge[0]
+    if node.seq >= since or type(node) is AccumulateGrad or node.outputs != 1 or len(node.edges) != 1:
+        return False
+    return node.name() == op.node and requires_grad(args[0]) and node.edges[0] == edge_of(args[0])
 
 
 def by_example(define: Callable[..., Any]) -> Callable[..., Any]:
