@@ -381,8 +381,7 @@ def _add_leading(out: Any, indices: Any, values: Any) -> bool:
         return False
     try:
         places: Any = named[0] if n == 1 else _flat_places(named, out.shape)
-        shape = places.shape + out.shape[n:]
-        values = in_rows(values if values.shape == shape else np.broadcast_to(values, shape))
+        values = in_rows(np.broadcast_to(values, places.shape + out.shape[n:]))
         K.add_at(out.reshape(-1, *out.shape[n:]) if n > 1 else out, places, values)
     except IndexError:  # which NumPy explains
         return False
