@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 import threading
@@ -150,6 +151,32 @@ def test_callbacks_run_at_the_end_in_their_order(torch):
     y.register_hook(hook)
     y.sum().backward()
     assert seen == [[3.0, 3.0], False, "from a callback"]
+
+
+def test_a_run_that_fails_abandons_its_callbacks():
+    import wengert
+
+    class Callback:
+        def __call__(self):
+            seen.append("over")
+
+        def abandoned(self):
+            seen.append("abandoned")
+
+    seen = []
+
+    def hook(g):
+        queue(wengert, lambda: seen.append("never"))
+        queue(wengert, Callback())
+        if fails:
+            raise ZeroDivisionError
+
+    for fails in (True, False):
+        y = leaf(wengert, 1.0) * 2
+        y.register_hook(hook)
+        with pytest.raises(ZeroDivisionError) if fails else contextlib.nullcontext():
+            y.sum().backward()
+    assert seen == ["abandoned", "never", "over"]
 
 
 @pytest.mark.parametrize("inner, outer", [(True, False), (False, True), (True, True)])

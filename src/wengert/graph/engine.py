@@ -97,7 +97,7 @@ def keeps_graph() -> bool:
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
-    """Call ``callback`` when the present run is over; callbacks may queue further ones."""
+    """Call ``callback`` when the present run is over, or its ``abandoned``, if any, when that fails."""
     walk = _current.walk
     if walk is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
@@ -140,6 +140,8 @@ def run(roots: list[tuple[Edge, Any]], namespace: Any, retain: bool = False, nee
         except Exception:
             if watch is not None:
                 watch.failed()
+            for callback in walk.callbacks or ():
+                getattr(callback, "abandoned", tuple)()
             raise
         finally:
             _current.walk = outer

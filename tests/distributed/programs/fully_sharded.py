@@ -181,6 +181,7 @@ try:
     raise AssertionError
 except ZeroDivisionError:
     handle.remove()
+    assert all(isinstance(p, DTensor) for p in model.parameters()) and len(list(model.parameters())) == len(params)
 assert all((a - b).abs().max() < 1e-6 for a, b in zip(wanted, gradients()))
 assert isinstance(model.norm.weight, DTensor)
 

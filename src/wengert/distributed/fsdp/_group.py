@@ -7,7 +7,7 @@ of whole parameters is, where they are cut again after the forward, a note to br
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import distributed as dist
 from ...autograd import Function, Variable, backward
@@ -19,6 +19,9 @@ from ...tensor.autograd_meta import edge_of, meta_of
 from ..tensor import DTensor, Replicate, Shard
 from ..tensor._spec import DTensorSpec, TensorMeta, contiguous_strides
 from ..tensor.placement_types import _StridedShard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 T = PLACES["torch"]
 
@@ -133,7 +136,7 @@ class Group:
         """Before the backward of the module: what is computed again there needs whole parameters."""
         if not self.in_backward:
             self.in_backward = True
-            Variable._execution_engine.queue_callback(self.end_backward)
+            Variable._execution_engine.queue_callback(_Later(self.end_backward, self.give_up))
             with enable_grad():
                 self.unshard()
 
@@ -160,7 +163,7 @@ class Group:
         if not self.sync:
             return
         if not self.summing:
-            Variable._execution_engine.queue_callback(self.deliver)
+            Variable._execution_engine.queue_callback(_Later(self.deliver, self.give_up))
         for dtype in dict.fromkeys(g.dtype for g in grads.values()):
             self.summing.append(Summing(self, params, {i: g for i, g in grads.items() if g.dtype == dtype}))
 
@@ -215,6 +218,16 @@ class Group:
                 else [w.detach() for w in self.whole])
         whole = self.again[note.which]
         return whole.as_strided(note.shape, note.stride, whole.storage_offset() + note.offset)
+
+
+class _Later:
+    """What is called when a backward is over, and what if it fails."""
+
+    def __init__(self, over: Callable[[], None], abandoned: Callable[[], None]) -> None:
+        self.over, self.abandoned = over, abandoned
+
+    def __call__(self) -> None:
+        self.over()
 
 
 class _Note:
