@@ -121,21 +121,34 @@ static void picks_task(void *context, size begin, size end, int chunk)
             for (size k = 0; k < n; k++) ((double *)p->to)[item * n + k] = ((const double *)p->from)[from + k * step];
     }
 }
+/* Whether filters have one tap, which sees nothing but the image. */
+static int is_bare(const struct conv *v)
+{
+    return v->kernel == 1 && !v->axis[0].pad && !v->axis[1].pad && !v->axis[2].pad;
+}
+void conv_straighten(struct conv *v)
+{
+    if (!is_bare(v) || v->results != v->pixels) return;
+    for (int k = 0; k < AXES; k++) v->axis[k] = (struct axis){1, 1, 1, 0, 1, 1};
+    v->axis[AXES - 1].size = v->axis[AXES - 1].count = v->pixels;
+}
 PyArrayObject *conv_pick(struct conv *v, PyArrayObject *x)
 {
-    int bare = v->kernel == 1 && v->results < v->pixels;
-    for (int k = 0; k < AXES; k++) bare &= !v->axis[k].pad;
-    if (!bare) return x;
+    if (!is_bare(v) || v->results == v->pixels) {
+        conv_straighten(v);
+        return x;
+    }
     const size items = v->images * v->groups * v->channels * v->axis[0].count * v->axis[1].count;
-    PyArrayObject *found = scratch(v->images * v->groups * v->channels * v->results, v->width);
+    v->spare = BEHIND * tile_columns(v);
+    PyArrayObject *found = scratch(v->images * v->groups * v->channels * v->results + v->spare, v->width);
     if (found) {
         struct picks p = {v, PyArray_BYTES(x), PyArray_BYTES(found)};
         Py_BEGIN_ALLOW_THREADS
         if (pool_run_stoppable(picks_task, &p, items, pool_chunks(items, 1.0 * v->axis[2].count)) < 0) p.v = NULL;
         Py_END_ALLOW_THREADS
         if (!p.v) Py_CLEAR(found);
-        for (int k = 0; k < AXES; k++) v->axis[k].size = v->axis[k].count, v->axis[k].stride = 1;
         v->pixels = v->results;
+        conv_straighten(v);
     }
     Py_DECREF(x);
     return found;
@@ -244,6 +257,19 @@ size conv_batch_bytes(const struct conv *v)
     return v->together * v->source.channels * v->source.plane * v->width + BEHIND * kernels->gemm_columns_bytes;
 }
 
+const char *conv_batch(const struct conv *v, char *padded, size *ready, size batch, size group, size first, size images, size *image)
+{
+    const struct source *s = &v->source;
+    const size end = ((first + images - 1) * v->groups + group + 1) * v->from_image;
+    int bare = s->split == 1 && (v->groups == 1 || images == 1) && end + v->behind <= v->images * v->groups * v->from_image + v->spare;
+    for (int k = 0; k < AXES; k++) bare &= s->padded[k] == s->size[k];
+    *image = v->source.channels * v->source.plane;
+    if (bare) return v->from + (first * v->groups + group) * v->from_image * v->width;
+    if (*ready < 0) memset(padded, 0, conv_batch_bytes(v));
+    if (*ready != batch) conv_pad_batch(v, padded, group, first, images), *ready = batch;
+    return padded;
+}
+
 int conv_is_flat(const struct conv *v, const struct lattice *l)
 {
     return v->source.split == 1 && l->step[1] == v->source.padded[2] && l->step[1] < tiles_of(l->count[2], tile_columns(v)) * tile_columns(v);
@@ -298,17 +324,16 @@ static void windows_task(void *context, size begin, size end, int chunk)
     void (*const kernel)(const struct windows *) = !v->in_place ? packed : v->rows < THIN ? thin : in_place;
     char *padded = v->work + chunk * v->work_bytes, *work = padded + conv_batch_bytes(v);
     const size tiles = tiles_of(v->rows, kernels->gemm_rows);
-    size ready = -1;
-    memset(padded, 0, conv_batch_bytes(v));
+    size ready = -1, image;
     for (size item = begin; item < end && !pool_stopped(); item++) {
         const size share = item % v->shares, batch = item / v->shares, group = batch % v->groups, first = batch / v->groups * v->together;
         const size images = v->images - first < v->together ? v->images - first : v->together;
-        if (ready != batch) conv_pad_batch(v, padded, group, first, images), ready = batch;
+        const char *source = conv_batch(v, padded, &ready, batch, group, first, images, &image);
         const size from = tiles * share / v->shares * kernels->gemm_rows, to = tiles * (share + 1) / v->shares * kernels->gemm_rows;
         for (int k = 0; k < v->lattices; k++) {
             const struct lattice *l = &v->lattice[k];
             const struct windows w = {
-                .lattice = l, .source = padded, .image = v->source.channels * v->source.plane, .images = images,
+                .lattice = l, .source = source, .image = image, .images = images,
                 .left = (const char *)l->left + group * l->left_group * v->width, .bias = !!v->bias, .flat = conv_is_flat(v, l),
                 .weight = v->fresh ? v->weight + group * v->bundle * v->width : NULL, .filter_step = v->filter_step, .filters = v->rows,
                 .filter_bias = v->bias ? v->bias + group * v->rows * v->width : NULL, .packed = work + v->sums_bytes,
@@ -336,6 +361,14 @@ int conv_share_out(struct conv *v, size windows, size parts)
     return (int)(items < threads ? items : conv_batch_bytes(v) < 1 << 19 && items >= 4 * threads ? 4 * threads : threads);
 }
 
+/* How many numbers behind the images vectors may reach: none where they fill rows. */
+static size behind(const struct conv *v)
+{
+    const size wide = tile_columns(v), left = v->lattice->count[2] % (BEHIND * wide);
+    const int fill = left % wide == 0 && left != 3 * wide && v->lattices == 1 && !conv_is_flat(v, v->lattice);
+    return fill ? 0 : BEHIND * wide;
+}
+
 /* Everything but the shapes of a product is known: do it. */
 static int run_windows(struct conv *v)
 {
@@ -344,7 +377,7 @@ static int run_windows(struct conv *v)
     const size high = kernels->gemm_rows, tiles = tiles_of(v->rows, high);
     const int chunks = conv_share_out(v, one, tiles), bias = !!v->bias;
     const int whole = v->lattices == 1 && first->depth == v->filter_step && first->tap[first->depth - 1] == first->depth - 1;
-    v->in_place = cost_of(v, 1) < cost_of(v, 0);
+    v->in_place = cost_of(v, 1) < cost_of(v, 0), v->behind = behind(v);
     const int direct = !v->in_place && whole && !bias && v->images * windows <= FEW_PANELS * tile_columns(v); /* too few for packing to pay */
     size numbers = 0;
     for (int k = 0; k < v->lattices; k++) v->lattice[k].depth += bias, numbers += tiles * high * v->lattice[k].depth;
@@ -475,6 +508,7 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
     if (remainders > 1000 || is_mostly_zeros(&v)) NOT_HANDLED();
     PyArrayObject *g = contiguous(args[0]), *weight = contiguous(args[1]), *out = g && weight ? new_like(g, n, shape) : NULL;
     if (out && conv_has_memory(&v, 2 * v.filters * v.kernel, (size)remainders)) {
+        conv_straighten(&v);
         pad_gradients(&v);
         backward_lattices(&v);
         v.from = PyArray_BYTES(g), v.weight = PyArray_BYTES(weight), v.out = PyArray_BYTES(out);

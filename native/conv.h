@@ -41,6 +41,7 @@ struct conv {
     size sums_bytes;
     int fresh;    /* whether filters are packed some taps at a time, as only few windows meet them */
     int in_place; /* whether windows are read where they lie, or packed */
+    size spare, behind; /* numbers that may be read behind all images, and that the kernels read behind those at hand */
 };
 
 static inline size tile_columns(const struct conv *v)
@@ -69,6 +70,8 @@ void conv_lattice(struct conv *v);
 /* Whether less is computed in vain when a plane is taken as one line than when each row is one. */
 int conv_is_flat(const struct conv *v, const struct lattice *l);
 
+/* Filters of one tap that see all places of an image see a line. */
+void conv_straighten(struct conv *v);
 /* The images, or what filters of one tap see of them in steps, which are one then; takes the reference. NULL with an error. */
 PyArrayObject *conv_pick(struct conv *v, PyArrayObject *x);
 
@@ -80,6 +83,9 @@ double conv_cost(const struct conv *v);
 /* How many images at a time, and how the work is cut; in how many chunks. */
 int conv_share_out(struct conv *v, size windows, size parts);
 
+/* Images of a group where they lie, if they have no padding and enough may be read behind them; else in `padded`, where the batch `ready`
+ * is (-1: none yet). And how far apart they are. */
+const char *conv_batch(const struct conv *v, char *padded, size *ready, size batch, size group, size first, size images, size *image);
 /* Images of a group, into memory that is zero but for others of the same shape; and the memory of a batch. */
 void conv_pad_batch(const struct conv *v, char *to, size group, size first, size images);
 size conv_batch_bytes(const struct conv *v);

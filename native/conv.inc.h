@@ -317,6 +317,9 @@ CONV_TILE(conv_half, GEMM_ROWS / 2, F(gemm_vectors))
 CONV_TILE(conv_row, 1, F(gemm_vectors))
 CONV_TILE(conv_row2, 1, 2 * F(gemm_vectors))
 CONV_TILE(conv_row4, 1, 4 * F(gemm_vectors))
+CONV_TILE(conv_pair, 2, F(gemm_vectors))
+CONV_TILE(conv_pair2, 2, 2 * F(gemm_vectors))
+CONV_TILE(conv_pair4, 2, 4 * F(gemm_vectors)) /* where there are so many registers */
 #undef CONV_TILE
 
 /* What a tile holds of a plane's results: n places from (y, x) on, of rows of `row`. */
@@ -347,6 +350,21 @@ static void F(conv_rows)(REAL *to, const struct lattice *v, size length, const R
     }
 }
 
+/* A stretch of the results of a filter, or of two, `to_row` apart. */
+static void F(conv_stretch)(REAL *to, size to_row, const REAL *a, const REAL *seen, size length, const size *offset, size taps, const REAL *start, int two)
+{
+    size at = 0;
+    if (two) {
+        for (; VECTOR_BYTES == 64 && length - at > 2 * GEMM_COLUMNS; at += 4 * GEMM_COLUMNS) F(conv_pair4)(to + at, to_row, a, seen + at, offset, taps, start);
+        for (; length - at > GEMM_COLUMNS; at += 2 * GEMM_COLUMNS) F(conv_pair2)(to + at, to_row, a, seen + at, offset, taps, start);
+        for (; at < length; at += GEMM_COLUMNS) F(conv_pair)(to + at, to_row, a, seen + at, offset, taps, start);
+        return;
+    }
+    for (; length - at > 2 * GEMM_COLUMNS; at += 4 * GEMM_COLUMNS) F(conv_row4)(to + at, 0, a, seen + at, offset, taps, start);
+    for (; length - at > GEMM_COLUMNS; at += 2 * GEMM_COLUMNS) F(conv_row2)(to + at, 0, a, seen + at, offset, taps, start);
+    for (; at < length; at += GEMM_COLUMNS) F(conv_row)(to + at, 0, a, seen + at, offset, taps, start);
+}
+
 /* The results of some images and a filter or two: a plane at a time, or as much of it as stays in the first cache. */
 static void F(conv_thin)(const struct windows *w)
 {
@@ -354,24 +372,23 @@ static void F(conv_thin)(const struct windows *w)
     const size taps = v->depth - w->bias, row = w->flat ? v->step[1] : v->count[2], most = CONV_THIN / row;
     const size high = w->flat ? most < 1 ? 1 : most < v->count[1] ? most : v->count[1] : 1;
     const size wide = high > 1 || v->count[2] < CONV_THIN ? v->count[2] : CONV_THIN; /* long rows are cut */
+    const size results_row = CONV_THIN + 4 * GEMM_COLUMNS;
     REAL *results = w->work;
-    static const REAL none;
+    static const REAL none[GEMM_ROWS];
     for (size plane = 0; plane < w->images * v->count[0]; plane++)
-        for (size f = w->first; f < w->last; f++) {
+        for (size f = w->first, two; f < w->last; f += 1 + two) {
             const size n = plane / v->count[0], z = plane % v->count[0];
-            const REAL *a = (const REAL *)w->left + f / GEMM_ROWS * GEMM_ROWS * v->depth + f % GEMM_ROWS, *start = w->bias ? a + taps * GEMM_ROWS : &none;
+            two = f + 1 < w->last && f % GEMM_ROWS + 1 < GEMM_ROWS; /* in one panel */
+            const REAL *a = (const REAL *)w->left + f / GEMM_ROWS * GEMM_ROWS * v->depth + f % GEMM_ROWS, *start = w->bias ? a + taps * GEMM_ROWS : none;
             const REAL *from = (const REAL *)w->source + n * w->image + v->from + z * v->step[0];
             REAL *out = (REAL *)w->out + f * w->out_filter + n * w->out_image + v->to + z * v->to_step[0];
             for (size y = 0, rows; y < v->count[1] && (!y || !pool_stopped()); y += rows, from += rows * v->step[1]) {
                 rows = v->count[1] - y < high ? v->count[1] - y : high;
                 for (size x = 0; x < v->count[2]; x += wide) {
-                    const size columns = v->count[2] - x < wide ? v->count[2] - x : wide, length = (rows - 1) * row + columns;
-                    const REAL *seen = from + x;
-                    size at = 0;
-                    for (; length - at > 2 * GEMM_COLUMNS; at += 4 * GEMM_COLUMNS) F(conv_row4)(results + at, 0, a, seen + at, v->offset, taps, start);
-                    for (; length - at > GEMM_COLUMNS; at += 2 * GEMM_COLUMNS) F(conv_row2)(results + at, 0, a, seen + at, v->offset, taps, start);
-                    for (; at < length; at += GEMM_COLUMNS) F(conv_row)(results + at, 0, a, seen + at, v->offset, taps, start);
-                    F(conv_rows)(out + y * v->to_step[1] + x * v->to_step[2], v, columns, results, row, rows);
+                    const size columns = v->count[2] - x < wide ? v->count[2] - x : wide;
+                    F(conv_stretch)(results, results_row, a, from + x, (rows - 1) * row + columns, v->offset, taps, start, (int)two);
+                    for (size k = 0; k <= two; k++)
+                        F(conv_rows)(out + k * w->out_filter + y * v->to_step[1] + x * v->to_step[2], v, columns, results + k * results_row, row, rows);
                 }
             }
         }

@@ -25,7 +25,7 @@ static void weights_task(void *context, size begin, size end, int chunk)
     const size width = v->width, batches = job->by_channels ? v->batches : 1;
     const int few = job->few;
     char *padded = v->work + chunk * v->work_bytes, *work = padded + conv_batch_bytes(v);
-    memset(padded, 0, conv_batch_bytes(v));
+    size ready = -1, image;
     for (size item = begin; item < end; item++)
         for (size b = 0; b < batches && !pool_stopped(); b++) {
             const size part = job->by_channels ? item % v->shares : 0, group = job->by_channels ? item / v->shares : item % v->groups;
@@ -33,13 +33,13 @@ static void weights_task(void *context, size begin, size end, int chunk)
             const size images = v->images - first < v->together ? v->images - first : v->together;
             const size high = kernels->gemm_rows, tiles = job->taps / high;
             const size from = tiles * part / v->shares * high, to = tiles * (part + 1) / v->shares * high;
-            conv_pad_batch(v, padded, group, first, images);
+            const char *source = conv_batch(v, padded, &ready, batch * v->groups + group, group, first, images, &image);
             char *sums = job->sums + (group + (job->by_channels ? 0 : chunk * v->groups)) * job->sums_numbers * width;
             const struct weights w = {
-                .source = padded, .grad = job->grad + (first * v->groups + group) * v->filters * v->results * width,
+                .source = source, .grad = job->grad + (first * v->groups + group) * v->filters * v->results * width,
                 .offset = v->index + from, .place = job->place, .images = images, .pixels = v->results, .filters = v->filters, .taps = (few && to > v->lattice->depth ? v->lattice->depth : to) - from,
                 .grad_image = v->groups * v->filters * v->results, .sums_row = job->columns, .sums = sums + from * job->columns * width, .work = work,
-                .lattice = v->lattice, .flat = is_one_line(v), .image = v->source.channels * v->source.plane,
+                .lattice = v->lattice, .flat = is_one_line(v), .image = image,
                 .add = job->by_channels ? b > 0 : item >= begin + v->groups,
             };
             if (v->type == NPY_FLOAT) (few ? kernels->conv_dots_f32 : kernels->conv_weights_f32)(&w);
@@ -121,7 +121,8 @@ static int run_weights(struct weights_job *job, char *out)
     if (sums) {
         job->sums = PyArray_BYTES(sums);
         v->work = PyArray_BYTES(work), job->place = (size *)PyArray_BYTES(places);
-        conv_list_places(v, job->place);
+        if (!job->few) conv_list_places(v, job->place);
+        v->behind = !job->few || v->lattice->count[2] % lanes == 0 || v->lattice->count[2] > CONV_PLACES ? 0 : tile_columns(v);
         Py_BEGIN_ALLOW_THREADS
         result = pool_run_stoppable(weights_task, job, items, chunks);
         if (!result) {
