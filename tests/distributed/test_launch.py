@@ -60,7 +60,7 @@ def test_two_nodes(found):
 def test_what_workers_are_told(torchrun, tmp_path):
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK",
         "ROLE_WORLD_SIZE", "ROLE_NAME", "OMP_NUM_THREADS", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS",
-        "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID", "MASTER_ADDR")
+        "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "TORCHELASTIC_SIGNALS_TO_HANDLE")
     program = tmp_path / "told.py"
     program.write_text(f"import os\nprint(*[os.environ[n] for n in {names}], int(os.environ['MASTER_PORT']) > 0, "
         "flush=True)\n")
@@ -70,7 +70,7 @@ def test_what_workers_are_told(torchrun, tmp_path):
     assert ended.code == 0 and ended.out == "", ended
     logs = [(tmp_path / "logs" / "attempt_0" / str(i) / "stdout.log").read_text().split() for i in range(2)]
     assert logs == [[str(i), "2", str(i), "2", "0", "1", str(i), "2", "trainer", "1", "0", "3", "True", "job",
-        "localhost", "True"] for i in range(2)]
+        "localhost", "SIGTERM,SIGINT,SIGHUP,SIGQUIT", "True"] for i in range(2)]
     ended = execute([*command, "--tee", "1", program])
     assert sorted(line.partition(":")[0] for line in ended.out.splitlines()) == ["[default0]", "[default1]"], ended
 
@@ -92,6 +92,11 @@ def test_the_oldest_launcher_gives_the_local_rank_as_an_argument(tmp_path):
         assert sorted(ended.out.splitlines()) == [f"{word} --use-env x".strip() for word in first], ended
     ended = execute([*command, "--no-python", "echo"])
     assert ended.code != 0 and "you must also set the '--use-env' flag" in ended.err, ended
+
+
+def test_functions_that_a_program_launches(alone):
+    ended = alone("launched.py")
+    assert ended.code == 0 and ended.out == "done\n", ended
 
 
 def test_output_of_some_ranks(tmp_path):

@@ -50,7 +50,8 @@ _NAMES = "Logger RankType breakpoint"
 _LATER = {
     "BuiltinCommHookType": "buckets", "GradBucket": "buckets", "Reducer": "reducer",
     "_DEFAULT_FIRST_BUCKET_BYTES": "buckets", "_broadcast_coalesced": "buckets",
-    "_compute_bucket_assignment_by_size": "buckets",
+    "_compute_bucket_assignment_by_size": "buckets", "_get_process_group_name": "distributed_c10d",
+    "_rank_not_in_group": "distributed_c10d",
 }
 
 is_gloo_available = is_mpi_available = is_available

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["get_args_parser", "main", "parse_args", "run"]
 
 _GRACE = 10.0  # seconds which the node that serves the store waits for the others to leave
+_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")  # that end a job
 _ASK = 0.5  # seconds between two looks at the other nodes
 
 
@@ -143,7 +144,7 @@ class Job:
                 "GROUP_WORLD_SIZE": str(self.nodes), "ROLE_WORLD_SIZE": size, "MASTER_ADDR": self.store.host,
                 "MASTER_PORT": str(self.store.port), "TORCHELASTIC_RESTART_COUNT": str(attempt),
                 "TORCHELASTIC_MAX_RESTARTS": str(self.restarts), "TORCHELASTIC_RUN_ID": self.run_id,
-                "TORCHELASTIC_USE_AGENT_STORE": "True",
+                "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_SIGNALS_TO_HANDLE": ",".join(_SIGNALS),
                 "TORCH_NCCL_ASYNC_ERROR_HANDLING": os.environ.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"),
             }
             if "OMP_NUM_THREADS" not in os.environ:
@@ -300,7 +301,7 @@ def run(args: argparse.Namespace) -> None:
     def asked_to_end(number: int, frame: Any) -> None:
         job.stopped = number
 
-    before = {number: signal.signal(number, asked_to_end) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    before = {number: signal.signal(number, asked_to_end) for number in map(signal.Signals.__getitem__, _SIGNALS)}
     try:
         for attempt in range(job.restarts + 1):
             outcome, failures = _attempt(job, attempt)

@@ -363,7 +363,16 @@ class FileStore(Store):
         if self._pid == os.getpid():
             with suppress(OSError):
                 if self.add("/users", -1) == 0:
-                    os.unlink(self.path)
+                    if parent_process() is None or not _in_a_group():
+                        os.unlink(self.path)
+                    else:  # PyTorch leaves the file then, and who made it for its processes removes it
+                        os.truncate(self.path, 0)
+
+
+def _in_a_group() -> bool:
+    from .groups import is_initialized
+
+    return is_initialized()
 
 
 class _LockedFile:

@@ -99,6 +99,10 @@ elif mode == "load":
             assert what in str(error)
         else:
             raise AssertionError("not refused")
+    # what a whole state dict lacks stays as it is
+    part = {"0.bias": later["0.bias"] + 1}
+    set_model_state_dict(net, part, options=StateDictOptions(full_state_dict=True))
+    assert torch.equal(net[0].bias.full_tensor(), later["0.bias"] + 1)
     # whole state dicts, from the first rank
     options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
     set_model_state_dict(net, dict(later) if rank == 0 else {}, options=options)

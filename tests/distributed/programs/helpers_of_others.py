@@ -162,6 +162,7 @@ def check_modules_of_helpers():
     assert vars(parser.parse_args([])) == {"nodes": "3", "quiet": True, "loud": False}
     assert vars(parser.parse_args(["--nodes", "4", "--loud"])) == {"nodes": "4", "quiet": True, "loud": True}
     assert get_free_port() > 0
+    assert not dist._rank_not_in_group(dist.group.WORLD) and dist._rank_not_in_group(dist.GroupMember.NON_GROUP_MEMBER)
 
 
 def check_older_fsdp_is_printed():

@@ -23,6 +23,10 @@ def work(rank, size, method, x):
     dist.destroy_process_group()
 
 
+def stay(rank, method):
+    dist.init_process_group("gloo", init_method=method, rank=rank, world_size=2)
+
+
 def fail(rank, method):
     dist.init_process_group("gloo", init_method=method, rank=rank, world_size=2)
     if rank == 1:
@@ -37,6 +41,9 @@ if __name__ == "__main__":
     for method in (f"file://{folder}/store", f"tcp://127.0.0.1:{port + 1}", "env://"):
         mp.spawn(work, args=(2, method, torch.ones(2)), nprocs=2)
     assert os.listdir(folder) == [], os.listdir(folder)
+    with tempfile.NamedTemporaryFile() as file:  # without an end of the group the file stays, for its owner to remove
+        mp.spawn(stay, args=(f"file://{file.name}",), nprocs=2)
+        assert os.path.getsize(file.name) == 0
     for context in (mp.get_context("fork"), mp.get_context("spawn")):
         port += 2
         started = [context.Process(target=work, args=(i, 3, f"tcp://127.0.0.1:{port}", torch.ones(2)))

@@ -110,7 +110,13 @@ def set_model_state_dict(model: Any, model_state_dict: Any, *, options: StateDic
     own = {_clean(k, prefixes): k for k in model.state_dict()}
     current = model.state_dict()
     if options.broadcast_from_rank0 or options.full_state_dict:
-        given = _spread(given, {c: current[k] for c, k in own.items()}, options)
+        here = {c: current[k] for c, k in own.items()}
+        given = _spread(given, here, options)
+        if not options.broadcast_from_rank0:  # what a whole state dict lacks stays as it is
+            lost = next((c for c, k in own.items() if c != k and c not in given), None)
+            if lost is not None and options.strict:
+                raise RuntimeError(f"Missing key: {lost}.")
+            given = {**here, **given}
     return model.load_state_dict({own.get(k, k): v for k, v in given.items()}, strict=options.strict)
 
 
