@@ -13,6 +13,35 @@ struct fold_job {
     enum fold fold;
 };
 
+/* Rows of a few numbers: a call for each would take longer than its sum. */
+enum { SHORT = 8 };
+#define DEFINE_SHORT(REAL, SUFFIX)                                                                              \
+    static inline void short_rows_##SUFFIX(double *out, const REAL *x, size rows, size n, int squares)          \
+    {                                                                                                           \
+        for (size r = 0; r < rows; r++, x += n) {                                                               \
+            double total = !squares;                                                                            \
+            for (size k = 0; k < n; k++) total = squares ? total + (double)x[k] * x[k] : total * x[k];          \
+            out[r] = total;                                                                                     \
+        }                                                                                                       \
+    }                                                                                                           \
+    static void fold_short_##SUFFIX(double *out, const REAL *x, size rows, size n, int squares)                 \
+    {                                                                                                           \
+        if (n == 2) squares ? short_rows_##SUFFIX(out, x, rows, 2, 1) : short_rows_##SUFFIX(out, x, rows, 2, 0); \
+        else if (n == 3) squares ? short_rows_##SUFFIX(out, x, rows, 3, 1) : short_rows_##SUFFIX(out, x, rows, 3, 0); \
+        else if (n == 4) squares ? short_rows_##SUFFIX(out, x, rows, 4, 1) : short_rows_##SUFFIX(out, x, rows, 4, 0); \
+        else squares ? short_rows_##SUFFIX(out, x, rows, n, 1) : short_rows_##SUFFIX(out, x, rows, n, 0);        \
+    }                                                                                                           \
+    static void extreme_short_##SUFFIX(REAL *out, const REAL *x, size rows, size n, int least)                  \
+    {                                                                                                           \
+        for (size r = 0; r < rows; r++, x += n) {                                                               \
+            REAL best = x[0];                                                                                   \
+            for (size k = 1; k < n; k++) best = (least ? x[k] < best : x[k] > best) | (x[k] != x[k]) ? x[k] : best; \
+            out[r] = best;                                                                                      \
+        }                                                                                                       \
+    }
+DEFINE_SHORT(float, f32)
+DEFINE_SHORT(double, f64)
+
 static void fold_task(void *context, size begin, size end, int chunk)
 {
     const struct fold_job *job = context;
@@ -21,7 +50,10 @@ static void fold_task(void *context, size begin, size end, int chunk)
 #define RUN(REAL, SUFFIX)                                                                                            \
     {                                                                                                                \
         const REAL *x = (const REAL *)job->x + begin * n;                                                            \
-        if (job->fold == PRODUCT) kernels->fold_product_##SUFFIX((double *)job->out + begin, x, rows, n);            \
+        if (job->fold <= SQUARES && n <= SHORT)                                                                      \
+            fold_short_##SUFFIX((double *)job->out + begin, x, rows, n, job->fold == SQUARES);                       \
+        else if (n <= SHORT) extreme_short_##SUFFIX((REAL *)job->out + begin, x, rows, n, job->fold == LEAST);       \
+        else if (job->fold == PRODUCT) kernels->fold_product_##SUFFIX((double *)job->out + begin, x, rows, n);            \
         else if (job->fold == SQUARES) kernels->fold_squares_##SUFFIX((double *)job->out + begin, x, rows, n);       \
         else if (job->fold == LARGEST) kernels->fold_largest_##SUFFIX((REAL *)job->out + begin, x, rows, n);         \
         else kernels->fold_least_##SUFFIX((REAL *)job->out + begin, x, rows, n);                                     \

@@ -164,5 +164,69 @@ static PyObject *top_places(PyObject *module, PyObject *const *args, Py_ssize_t 
     return ranked(&job, args[0], 1);
 }
 
+/* ---- where values go among rows in order ---- */
+
+struct search_job {
+    const char *edges, *values;
+    int64_t *out;
+    size n, each; /* elements of a row of edges (0 of them between rows: one serves all), values of a row */
+    size step;
+    int type, right;
+};
+
+/* PyTorch's search: nothing is left of NaN */
+#define DEFINE_SEARCH(T, S)                                                                              \
+    static inline int64_t search_##S(const T *edges, size n, T value, int right)                         \
+    {                                                                                                    \
+        size low = 0;                                                                                    \
+        for (size high = n; low < high;) {                                                               \
+            const size middle = low + (high - low) / 2;                                                  \
+            const int before = right ? !(edges[middle] > value) : !(edges[middle] >= value);             \
+            low = before ? middle + 1 : low, high = before ? high : middle;                              \
+        }                                                                                                \
+        return low;                                                                                      \
+    }                                                                                                    \
+    static void search_task_##S(void *context, size begin, size end, int chunk)                          \
+    {                                                                                                    \
+        const struct search_job *job = context;                                                          \
+        const T *edges = (const T *)job->edges, *values = (const T *)job->values;                        \
+        (void)chunk;                                                                                     \
+        for (size i = begin; i < end; i++)                                                               \
+            job->out[i] = search_##S(edges + (job->step ? i / job->each * job->step : 0), job->n, values[i], job->right); \
+    }
+DEFINE_SEARCH(float, f32)
+DEFINE_SEARCH(double, f64)
+DEFINE_SEARCH(int64_t, i64)
+
+/* search_rows(edges, values, right): where each value of a matrix would go in the row of edges beside it, or in the only one */
+static PyObject *search_rows(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *edges = (PyArrayObject *)args[0], *values = (PyArrayObject *)args[1];
+    if (!PyArray_CheckExact(args[0]) || !PyArray_CheckExact(args[1])) NOT_HANDLED();
+    const int type = PyArray_TYPE(edges);
+    if (PyArray_NDIM(edges) != 2 || PyArray_NDIM(values) != 2 || !PyArray_ISCARRAY_RO(edges) || !PyArray_ISCARRAY_RO(values) ||
+        PyArray_TYPE(values) != type || (type != NPY_FLOAT && type != NPY_DOUBLE && type != NPY_INT64))
+        NOT_HANDLED();
+    struct search_job job = {.n = PyArray_DIM(edges, 1), .each = PyArray_DIM(values, 1), .right = PyObject_IsTrue(args[2])};
+    if (PyArray_DIM(edges, 0) != 1) {
+        if (PyArray_DIM(edges, 0) != PyArray_DIM(values, 0)) NOT_HANDLED();
+        job.step = job.n;
+    }
+    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(2, PyArray_DIMS(values), NPY_INT64);
+    if (!out) return NULL;
+    job.edges = PyArray_BYTES(edges), job.values = PyArray_BYTES(values), job.out = PyArray_DATA(out);
+    const size items = PyArray_SIZE(values);
+    double cost = 4;
+    for (size n = job.n; n > 1; n /= 2) cost += 2;
+    const pool_task task = type == NPY_FLOAT ? search_task_f32 : type == NPY_DOUBLE ? search_task_f64 : search_task_i64;
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED((size)(items * cost));
+    if (items) pool_run(task, &job, items, pool_chunks(items, cost));
+    NPY_END_THREADS
+    return (PyObject *)out;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef ranks_methods[] = {METHOD(ranked_places), METHOD(top_places), {NULL, NULL, 0, NULL}};
+PyMethodDef ranks_methods[] = {METHOD(ranked_places), METHOD(top_places), METHOD(search_rows), {NULL, NULL, 0, NULL}};

@@ -911,7 +911,7 @@ def test_add_at(dtype, row):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 700), (2, 3, 257), (1, 40_000)])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 700), (2, 3, 257), (1, 40_000), (300, 3), (90, 2), (5, 4), (5, 8)])
 def test_rows_are_folded_as_defined(dtype, shape):
     from wengert.arrays.plain import shortcuts as folds
 
@@ -1021,6 +1021,25 @@ def test_places_by_rank(n, dtype):
                 np.testing.assert_array_equal(np.take_along_axis(x, got, 1), np.take_along_axis(x, want, 1))
                 if 8 * count >= n:
                     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32, np.float16])
+@pytest.mark.parametrize(("lines", "n", "each"), [(1, 7, 30), (5, 7, 3), (3, 1, 4), (2, 0, 3), (4, 5, 0), (0, 3, 2),
+    (2, 1000, 900)])
+def test_places_among_rows_in_order(lines, n, each, dtype):
+    rng = np.random.default_rng(n)
+    edges, values = (rng.integers(-6, 7, shape).astype(dtype) for shape in ((lines, n), (lines, each)))
+    edges.sort(1)
+    for right in (False, True):
+        got = K.search_rows(edges, values, right)
+        assert got.dtype == np.int64
+        np.testing.assert_array_equal(got, [np.searchsorted(e, v, "right" if right else "left")
+            for e, v in zip(edges, values)] if lines else np.zeros((0, each)))
+        np.testing.assert_array_equal(got, K.plain("search_rows")(edges, values, right))
+    if np.dtype(dtype).kind == "f" and edges.size:
+        odd = few_values(rng, (lines, each), dtype)
+        edges[:, n // 2 :] = np.nan
+        np.testing.assert_array_equal(K.search_rows(edges, odd, False), K.plain("search_rows")(edges, odd, False))
 
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.float16, np.float32, np.complex128])

@@ -129,3 +129,47 @@ def test_a_recorded_write_to_a_part_is_one_to_a_view(torch, key, given):
             with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                 kept.sum().backward()
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("make", [
+    lambda i, j: (slice(None), i), lambda i, j: (slice(None), slice(None), j), lambda i, j: (slice(None), i, j),
+    lambda i, j: (i, slice(None), j), lambda i, j: (1, slice(None), j), lambda i, j: (i, i.flip(0)),
+    lambda i, j: (slice(None), i.reshape(2, 2)), lambda i, j: (slice(None), i[:0])])
+def test_arrays_of_indices_after_whole_dimensions(torch, make):
+    """Reading, its gradient and writing, each beside the same with one row of indices of all dimensions."""
+    key = make(torch.tensor([0, 2, -1, 2]), torch.tensor([3, 0, 3, -2]))
+    x = torch.randn(4, 3, 5, requires_grad=True)
+    places = torch.arange(60).reshape(4, 3, 5)[key]
+    assert torch.equal(x[key], x.flatten()[places])
+    g = torch.randn(places.shape)
+    (got,) = torch.autograd.grad(x[key], x, g)
+    want = torch.zeros(60).index_put((places.flatten(),), g.flatten(), accumulate=True).reshape(x.shape)
+    torch.testing.assert_close(got, want)
+    y, z = torch.zeros(4, 3, 5), torch.zeros(60)
+    y[key] = values = places * 2.0
+    z[places.flatten()] = values.flatten()
+    assert y.flatten().tolist() == z.tolist() and y._version == 1
+    y[key] = 7.0
+    assert y.sum() == 7 * len(places.unique()) and y._version == 2
+    if places.numel():
+        with pytest.raises((RuntimeError, IndexError)):
+            y[key] = torch.ones(7, *values.shape)
+        assert y._version == 2
+
+
+def test_an_operation_in_place_on_a_part(torch):
+    x = torch.arange(6.0)
+    x[2:] += 1
+    x[1] *= 5
+    mask = x > 3
+    mask[2:] &= torch.tensor([True, False, True, False])
+    assert x.tolist() == [0, 5, 3, 4, 5, 6] and mask.tolist() == [False, True, False, False, True, False]
+    assert x._version == 4  # the operation, and the write of its result
+
+
+@pytest.mark.parametrize("wrong", [3, -4])
+def test_an_index_beyond_a_later_dimension(torch, wrong):
+    x = torch.zeros(4, 3, 5)
+    for call in (lambda: x[:, torch.tensor([0, wrong])], lambda: x.__setitem__((slice(None), torch.tensor([wrong])), 1)):
+        with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for dimension"):
+            call()

@@ -113,13 +113,13 @@ def _in_rows(name: str, first: int = 0) -> Callable[..., Any]:
 
 
 for _module, _names in {
-    rows: ("channel_moments", "channel_affine", "channel_blend"),
     windows: ("max_pool_grad", "avg_pool", "avg_pool_grad"),
     matrices: ("substitute", "cholesky_lower", "sparse_product"),
     sampling: ("grid_sample", "grid_sample_grad"), alignments: ("alignment_loss", "alignment_grad"),
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
         "fill_integers"),
-    lines: ("add_at", "bags", "extreme", "ranked_places", "top_places"), layout: ("joined", "triangle", "pieces"),
+    lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "top_places"),
+    layout: ("joined", "triangle", "pieces"),
     shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "within", "class_losses", "cross_entropy",
         "cross_entropy_grad"),
     _plain_attention: ("attention",),
@@ -250,10 +250,32 @@ def rms_norm_grad(g: Array, x: Array, rstd: Array, weight: Array | None, dims: i
 
 def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
         needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
+    if is_half(x) and (needed[0] or needed[1]):
+        found = batch_norm_grad(widened(g), widened(x), mean, rstd, widened(weight), training, needed)
+        return tuple(None if a is None else cast(a, x.dtype) for a in found)  # type: ignore[return-value]
     value = _kernels.batch_norm_grad(g, x, mean, rstd, weight, training, needed[0])
     if value is NotImplemented:
         return rows.batch_norm_grad(g, x, mean, rstd, weight, training, needed)
     return value[0], value[1] if needed[1] else None, value[2] if needed[2] else None
+
+
+def channel_moments(x: Array) -> tuple[Array, Array]:
+    value = _kernels.channel_moments(widened(x))
+    return rows.channel_moments(x) if value is NotImplemented else value
+
+
+def channel_affine(x: Array, scale: Array, shift: Array) -> Array:
+    if is_half(x):
+        return cast(channel_affine(widened(x), scale, shift), x.dtype)
+    value = _kernels.channel_affine(x, scale, shift)
+    return rows.channel_affine(x, scale, shift) if value is NotImplemented else value
+
+
+def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:
+    if is_half(x):
+        return cast(channel_blend(widened(g), widened(x), a, b, c), x.dtype)
+    value = _kernels.channel_blend(g, x, a, b, c)
+    return rows.channel_blend(g, x, a, b, c) if value is NotImplemented else value
 
 
 def im2col(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels as K
-from .array_likes import as_array
+from .array_likes import as_array, in_rows
 from .plain.shortcuts import SQUARES
 
 _WORTH_FOLDING = 2048  # below, NumPy's way in is as short, but for squares, which take it twice
@@ -46,6 +46,19 @@ def fold(x: Any, axis: Any, keepdims: Any, kind: int) -> Any:
     return K.fold_rows(x, prod(rows), kind).reshape(rows + kept)
 
 
+def truth(ufunc: Any, x: Any, axes: Any, keepdims: Any) -> Any:
+    """``logical_and`` or ``logical_or`` of truth values over ``axes``: of short rows column by column, since NumPy
+    takes a call for each row.
+    """
+    n = x.shape[-1] if x.ndim else 0
+    if axes not in (-1, x.ndim - 1, (x.ndim - 1,)) or not 1 < n <= 8 or x.size < _WORTH_FOLDING:
+        return as_array(ufunc.reduce(x, axes, None, None, keepdims))
+    found = ufunc(x[..., 0], x[..., 1])
+    for k in range(2, n):
+        ufunc(found, x[..., k], found)
+    return found[..., None] if keepdims else found
+
+
 def add_slices(x: Any, axis: int) -> Any:
     """The sum over an axis of a few slices, each added as a whole."""
     at = (slice(None),) * axis
@@ -72,3 +85,47 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> np.ndarray:
         g = (sum_halves(g, axes) if wide_type(g.dtype) else add_up(g, axes) if g.dtype.kind in "fc"
             else _plus(g, axes).astype(g.dtype, copy=False))
     return as_array(g).reshape(shape)
+
+
+def add_at_places(out: Any, indices: Any, values: Any) -> bool:
+    """Add where whole numbers name places of dimensions that follow each other, and the rest is whole; whether that
+    was so.
+    """
+    named = [i for i in indices if i is not None]
+    n, before = len(named), next(d for d, i in enumerate(indices) if i is not None)
+    if (not out.size or out.dtype.kind not in "fc" or out.dtype.itemsize == 2
+            or ((n > 1 or before) and not out.flags.c_contiguous)
+            or any(i is None for i in indices[before : before + n]) or any(i.dtype.kind not in "iu" for i in named)):
+        return False
+    outer, shape = out.shape[:before], out.shape[before : before + n]
+    try:
+        places: Any = named[0] if n == 1 else _flat_places(named, shape)
+        rest = out.shape[before + n :]
+        values = in_rows(np.broadcast_to(values, (*outer, *places.shape, *rest)))
+        K.add_at(out.reshape(-1, *rest), in_each(places, prod(outer), prod(shape)), values)
+    except IndexError:  # which NumPy explains
+        return False
+    return True
+
+
+def in_each(places: Any, lines: int, n: int) -> Any:
+    """``places`` of ``lines`` lines of ``n`` elements as those of all lines behind each other."""
+    if lines == 1:
+        return places
+    places = places.reshape(-1)
+    if not K.within(places, 0, n - 1):
+        if not K.within(places, -n, n - 1):
+            raise IndexError("index out of range in self")
+        places = places % n
+    return (np.arange(0, lines * n, n)[:, None] + places).reshape(-1)
+
+
+def _flat_places(named: Any, shape: tuple[int, ...]) -> Any:
+    """Indices of several dimensions as one of all of them together."""
+    try:
+        return np.ravel_multi_index(named, shape[: len(named)])
+    except ValueError:  # some count from the end, or are wrong
+        pass
+    if not all(K.within(i, -size, size - 1) for i, size in zip(named, shape)):
+        raise IndexError
+    return np.ravel_multi_index([np.where(i < 0, i + size, i) for i, size in zip(named, shape)], shape[: len(named)])

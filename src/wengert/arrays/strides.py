@@ -16,6 +16,8 @@ from .array_likes import FOREIGN, has_memory
 from .layouts import blank, order_of, strides_for
 from .lazy import address, window
 
+_INDICES = np.dtype(np.int64)
+
 
 def memory_of(a: Any) -> Any:
     """The whole memory that ``a`` is a view of, as bytes in one dimension."""
@@ -165,6 +167,18 @@ def taken(found: Any, a: Any, indices: Any) -> Any:
     out = blank(found.shape, found.dtype, strides, like=found)
     out[...] = found
     return out
+
+
+def taken_whole(a: Any, indices: Any) -> Any:
+    """What lies at one array of indices after whole dimensions (None) of a contiguous ``a``: NumPy's ``take`` copies
+    what follows as it lies. None of other indices.
+    """
+    index = indices[-1] if indices else None
+    if (type(index) is not np.ndarray or index.dtype is not _INDICES or not index.flags.c_contiguous
+            or type(a) is not np.ndarray or len(indices) > a.ndim or not a.flags.c_contiguous
+            or a.dtype.kind not in "fiubc" or any(i is not None for i in indices[:-1])):
+        return None
+    return a.take(index, len(indices) - 1)
 
 
 def expanded(a: Any, sizes: tuple[int, ...]) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays.devices import alike, on_cpu
 from ..arrays.errors import bad_index, refuse_overflow, warn
+from ..arrays.lazy import address
 from ..dispatch.torch_function import ask, owners_of
 from ..graph.modes import RECORD, SILENT, modes
 from ..ops.operator import TABLE
@@ -207,34 +208,57 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
     by_tensor = type(key) in classes.PLAIN
     if recorded and (self._wg_meta is not None or by_tensor or a.dtype.kind != "f"):
         return False
-    if by_tensor and _gathers(a, key._wg_data):
-        at, given = key._wg_data, None
-    else:
-        found = _plain_key(a.shape, key if type(key) is tuple else (key,))
-        if found is None:
-            return False
-        at, given = found[0], a[found[0]]
-    if type(value) in (float, int):
-        if a.dtype.kind != "f" and type(value) is float:
-            return False
-        refuse_overflow(value, a.dtype)
-    elif type(value) not in classes.PLAIN or value._wg_vc is self._wg_vc:
+    place = (a, key._wg_data, None) if by_tensor and _gathers(a, key._wg_data) else _place(a, key, not recorded)
+    if place is None:
         return False
-    else:
-        b = value._wg_data
-        if (type(b) is not np.ndarray or b.dtype is not a.dtype
-                or ((b.ndim > 0 or recorded) and (given is None or b.shape != given.shape))):
+    a, at, given = place
+    if type(value) in classes.PLAIN and value._wg_vc is self._wg_vc:
+        if recorded or given is None or not _is_part(value._wg_data, given):
             return False
-        value = value if recorded else b
+        self._wg_vc[0] += 1  # x[2:] += 1 ends with this write, of what is there already
+        return True
+    if not _fits(value, a, given, recorded):
+        return False
     if recorded and given is not None:
         _record_part(self, given, value)
         return True
     try:
-        a[at] = value
+        a[at] = value._wg_data if type(value) in classes.PLAIN else value
     except (IndexError, ValueError):
         return False
     self._wg_vc[0] += 1
     return True
+
+
+def _fits(value: Any, a: Any, given: Any, recorded: bool) -> bool:
+    """Whether ``value`` is a number, or a tensor that NumPy writes as it is to ``given`` (None: what a key gathers)."""
+    if type(value) in (float, int):
+        if a.dtype.kind != "f" and type(value) is float:
+            return False
+        refuse_overflow(value, a.dtype)
+        return True
+    b = value._wg_data if type(value) in classes.PLAIN else None
+    if type(b) is not np.ndarray or b.dtype is not a.dtype or (recorded and given is None):
+        return False
+    return given is None or b.shape == given.shape or not (b.ndim or recorded)
+
+
+def _place(a: Any, key: Any, gathers: bool) -> tuple[Any, Any, Any] | None:
+    """An array, NumPy's key for it, and the view that this is unless it ``gathers``; None if there is more to it."""
+    found = _plain_key(a.shape, key if type(key) is tuple else (key,))
+    if found is not None:
+        return a, found[0], a[found[0]]
+    mixed = _mixed_key(a, key) if gathers and type(key) is tuple else None
+    if mixed is None:
+        return None
+    return (a if mixed[0] is None else a[mixed[0]],
+        tuple([_WHOLE if k is None else k._wg_data for k in mixed[1]]), None)
+
+
+def _is_part(a: Any, given: Any) -> bool:
+    """Whether both are the same view of the same memory."""
+    return (type(a) is np.ndarray and a.shape == given.shape and a.strides == given.strides and a.dtype is given.dtype
+        and address(a) == address(given))
 
 
 def _record_part(self: Tensor, seen: np.ndarray, value: Any) -> None:

@@ -479,7 +479,11 @@ def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     x1, x2 = (x if F.dtype_of(x) == common else F.cast(x, common) for x in (x1, x2))
     if tuple(x1.shape) != tuple(x2.shape):  # ``dim`` counts the dimensions of the broadcast shape
         shape = common_shape(x1.shape, x2.shape)
-        x1, x2 = F.broadcast_to(x1, shape), F.broadcast_to(x2, shape)
+        along = axis(dim, len(shape)) - len(shape)
+        # lengths of what is not repeated, unless the terms are
+        x1, x2 = (x if len(x.shape) >= -along and x.shape[along] == shape[along] else F.broadcast_to(x, shape)
+            for x in (x1, x2))
+        dim = along if shape else dim
     n1, n2 = (F.raised(F.linalg_vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
     return F.sum((x1 / n1) * (x2 / n2), dim)
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
-from ..arrays.reduce import add_slices, wide_type
+from ..arrays.reduce import add_slices, in_each, wide_type
 from .errors import common_shape
 from .gather import whole
 from .loss import Bits
@@ -27,8 +27,9 @@ operator, composite = family("torch", "Tensor")
 def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
     """Add the slices of ``values`` along ``dim`` to those of the contiguous ``out`` that ``index`` names."""
     if dim:
-        first = in_rows(np.moveaxis(out, dim, 0))
-        return in_rows(np.moveaxis(add_rows(first, 0, index, np.moveaxis(values, dim, 0)), 0, dim))
+        n, row = out.shape[dim], out.shape[dim + 1 :]
+        index = in_each(index, prod(out.shape[:dim]), n)
+        return add_rows(out.reshape(-1, *row), 0, index, values.reshape(-1, *row)).reshape(out.shape)
     if out.dtype.kind in "fcVW":
         wide = wide_type(out.dtype)
         if wide is not None:

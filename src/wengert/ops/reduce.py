@@ -12,7 +12,7 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
 from ..arrays.errors import warn
 from ..arrays.plain.shortcuts import LARGEST, LEAST, PRODUCT
-from ..arrays.reduce import add_up, fold, sum_halves, wide_type
+from ..arrays.reduce import add_up, fold, sum_halves, truth, wide_type
 from .operator import Array, family
 from .pointwise import widened
 from .refusals import unsupported
@@ -299,6 +299,12 @@ def std_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     return np.sqrt(var), mean
 
 
+def _highest(x: Any, axis: Any) -> Any:
+    """The largest over ``axis``, whose dimensions are kept."""
+    found = fold(x, axis, True, LARGEST)
+    return _maximum(x, axis, None, None, True) if found is None else found
+
+
 def _logsumexp_back(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
     shape = input.shape
     return restored(F, g, shape, dim, keepdim) * F.exp(input - restored(F, result, shape, dim, keepdim))
@@ -317,7 +323,13 @@ def logsumexp(input: Array, dim, keepdim=False):
         input = input.astype(wide)
     if not input.size:
         return np.log(_plus(np.exp(input), axis, None, None, keepdim)).astype(d)
-    high = _maximum(input.real, axis, None, None, True)
+    high = _highest(input.real, axis)
+    if type(axis) is int and input.dtype.kind == "f":
+        # in one pass: what log_softmax makes of the largest is minus the logarithm of the sum
+        out = high - _highest(K.log_softmax(input, axis), axis)
+        if not K.has_nan(out):  # of infinities
+            out = out if keepdim else out.reshape(out.shape[:axis] + out.shape[axis % out.ndim + 1 :])
+            return out if wide is None else out.astype(d)
     high = np.where(np.isfinite(high), high, 0).astype(high.dtype)
     out = np.log(_plus(np.exp(input - high), axis, None, None, keepdim))
     out = out + (high if keepdim else high.reshape(np.shape(out)))
@@ -329,7 +341,7 @@ def _truth(ufunc: Any, name: str) -> Any:
     def holds(input: Array, dim=None, keepdim=False):
         # over no dimension, unlike sum
         axes = () if type(dim) in (tuple, list) and not dim else axes_of(dim, input.ndim)
-        out = as_array(ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes, None, None, keepdim))
+        out = truth(ufunc, input if input.dtype.kind == "b" else input != 0, axes, keepdim)
         return out.astype(np.uint8) if input.dtype == np.uint8 else out
 
     holds.doc = f"Whether {name} elements are true (not zero), of everything or over ``dim``."

@@ -441,7 +441,6 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
     if side == "left" and right:
         raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while "
             "right was True")
-    where: Any = "right" if right or side == "right" else "left"
     if not edges.ndim:
         raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 "
             "dimension")
@@ -456,26 +455,10 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
         if not K.within(sorter, 0, edges.shape[-1] - 1):
             raise RuntimeError("torch.searchsorted(): sorter index out of range")
         edges = np.take_along_axis(edges, sorter, -1)
-    if edges.ndim == 1:
-        found = _places(edges, values, where)
-    else:
-        found = np.empty(values.shape, np.int64)
-        for at in np.ndindex(edges.shape[:-1]):
-            found[at] = _places(edges[at], values[at], where)
-    return found.astype(np.int32) if out_int32 else found.astype(np.int64, copy=False)
-
-
-def _places(edges: Any, values: Any, where: Any) -> Any:
-    """Where ``values`` go among ``edges``; where there are NaN by PyTorch's binary search: nothing is left of them."""
-    if edges.dtype.kind != "f" or not (np.isnan(edges).any() or np.isnan(values).any()):
-        return as_array(np.searchsorted(edges, values, where))
-    low, high = np.zeros(values.shape, np.int64), np.full(values.shape, edges.size, np.int64)
-    while (open_ := low < high).any():
-        middle = low + (high - low) // 2
-        at = edges[np.minimum(middle, edges.size - 1)]
-        right = ~(at > values if where == "right" else at >= values)
-        low, high = np.where(open_ & right, middle + 1, low), np.where(open_ & ~right, middle, high)
-    return low
+    lines, each = (1, values.size) if edges.ndim == 1 else (math.prod(edges.shape[:-1]), values.shape[-1])
+    edges, found = in_rows(edges).reshape(lines, edges.shape[-1]), in_rows(values).reshape(lines, each)
+    found = K.search_rows(edges, found, right or side == "right").reshape(values.shape)
+    return found.astype(np.int32) if out_int32 else found
 
 
 @operator(scalars=("input",), places=("torch",))

@@ -9,12 +9,13 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
-from ..arrays.array_likes import as_array, as_copy, has_memory, in_rows, new_filled
+from ..arrays.array_likes import as_array, as_copy, has_memory, new_filled
 from ..arrays.dtypes import OF_TYPES, of, scalar_name
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
 from ..arrays.layouts import blank, lay, layout_like
-from ..arrays.strides import expanded, part, start_of, steps, taken, with_dimension, with_reshape_strides
+from ..arrays.reduce import add_at_places
+from ..arrays.strides import expanded, part, start_of, steps, taken, taken_whole, with_dimension, with_reshape_strides
 from ..graph.modes import RECORD, SILENT, modes
 from .errors import common_shape
 from .operator import Array, Arrays, family
@@ -343,13 +344,17 @@ def index_grad(F, g, indices, shape, accumulate):
     places=(), linear=True)
 def index(input: Array, indices: Arrays | None, exact=False):
     """Values at index arrays (None: a whole dimension). ``exact``: no place occurs twice."""
-    key = index_key(indices)
+    key: Any = None
     try:
+        found = taken_whole(input, indices)
+        if found is not None:
+            return found
+        key = index_key(indices)
         found = input[key]
     except IndexError as error:
         shape = _shape_at(input, indices)
         if shape is None or 0 not in shape:
-            raise bad_index(input, key) from error
+            raise bad_index(input, index_key(indices) if key is None else key) from error
         return new_filled(input, np.zeros, shape, input.dtype)  # where nothing is read, nothing is wrong with places
     kinds = {i.dtype.kind for i in indices or () if i is not None}
     if not has_memory(found) or not has_memory(input) or not kinds <= {"i", "u"}:
@@ -370,33 +375,6 @@ def _mask(index: Array) -> Array:
     """Bytes are a mask, of old."""
     warn(BYTES)
     return index.astype(bool)
-
-
-def _add_leading(out: Any, indices: Any, values: Any) -> bool:
-    """Add where whole numbers name places of the first dimensions and the rest is whole; whether that was so."""
-    named = [i for i in indices if i is not None]
-    n = len(named)
-    if (not out.size or out.dtype.kind not in "fc" or out.dtype.itemsize == 2
-            or any(i is None for i in indices[:n]) or any(i.dtype.kind not in "iu" for i in named)):
-        return False
-    try:
-        places: Any = named[0] if n == 1 else _flat_places(named, out.shape)
-        values = in_rows(np.broadcast_to(values, places.shape + out.shape[n:]))
-        K.add_at(out.reshape(-1, *out.shape[n:]) if n > 1 else out, places, values)
-    except IndexError:  # which NumPy explains
-        return False
-    return True
-
-
-def _flat_places(named: Any, shape: tuple[int, ...]) -> Any:
-    """Indices of several dimensions as one of all of them together."""
-    try:
-        return np.ravel_multi_index(named, shape[: len(named)])
-    except ValueError:  # some count from the end, or are wrong
-        pass
-    if not all(K.within(i, -size, size - 1) for i, size in zip(named, shape)):
-        raise IndexError
-    return np.ravel_multi_index([np.where(i < 0, i + size, i) for i, size in zip(named, shape)], shape[: len(named)])
 
 
 def _shape_at(input: Any, indices: Any) -> tuple[int, ...] | None:
@@ -455,7 +433,7 @@ def _put_at(out: Any, indices: Any, values: Any, accumulate: bool) -> Any:
         out[key] = values
     elif all(i is None or i.dtype == bool or i.dtype.char == "B" for i in indices or ()):
         out[key] += values
-    elif not _add_leading(out, indices, values):
+    elif not add_at_places(out, indices, values):
         np.add.at(out, key, values)
     return out
 

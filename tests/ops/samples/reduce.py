@@ -44,7 +44,8 @@ SAMPLES = {
     "std": _spreads,
     "var_mean": _spreads,
     "std_mean": _spreads,
-    "logsumexp": [call(A(2, 3), 0), call(A(2, 3), (0, 1)), call(A(2, 3), -1, True), call(A(), 0), call(A(0, 3), 1)],
+    "logsumexp": [call(A(2, 3), 0), call(A(2, 3), (0, 1)), call(A(2, 3), -1, True), call(A(), 0), call(A(0, 3), 1),
+        call(A(2, 3, 4), 1)],
     "norm": [
         call(A(2, 3)),
         call(A(2, 3), 1),

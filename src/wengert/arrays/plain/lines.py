@@ -211,6 +211,21 @@ def _in_order(rows: Array, least: bool) -> Array:
     return rows.shape[1] - 1 - np.flip(np.argsort(np.flip(rows, 1), 1, kind="stable"), 1)  # type: ignore[no-any-return]
 
 
+def search_rows(edges: Array, values: Array, right: bool) -> Array:
+    """Where each value of a matrix would go in the row of ``edges`` beside it, or in the only one, which are in order:
+    before equal ones, or behind them (``right``). By PyTorch's search, for which nothing is left of NaN.
+    """
+    n = edges.shape[1]
+    low, high = np.zeros(values.shape, np.int64), np.full(values.shape, n, np.int64)
+    row = np.arange(len(edges))[:, None]
+    while (open_ := low < high).any():
+        middle = low + (high - low) // 2
+        at = edges[row, np.minimum(middle, n - 1)]
+        before = ~(at > values if right else at >= values)
+        low, high = np.where(open_ & before, middle + 1, low), np.where(open_ & ~before, middle, high)
+    return low
+
+
 def bags(weight: Array, places: Array, starts: Array, average: bool) -> Array | None:
     """The sums, or means, of the rows of ``weight`` at the places from each start up to the next; zeros where there is
     none. None where a place or a start lies outside.
