@@ -911,7 +911,8 @@ def test_add_at(dtype, row):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 700), (2, 3, 257), (1, 40_000), (300, 3), (90, 2), (5, 4), (5, 8)])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 700), (2, 3, 257), (1, 40_000), (300, 3), (90, 2), (5, 4),
+    (5, 8)])
 def test_rows_are_folded_as_defined(dtype, shape):
     from wengert.arrays.plain import shortcuts as folds
 

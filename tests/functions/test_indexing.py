@@ -170,6 +170,7 @@ def test_an_operation_in_place_on_a_part(torch):
 @pytest.mark.parametrize("wrong", [3, -4])
 def test_an_index_beyond_a_later_dimension(torch, wrong):
     x = torch.zeros(4, 3, 5)
-    for call in (lambda: x[:, torch.tensor([0, wrong])], lambda: x.__setitem__((slice(None), torch.tensor([wrong])), 1)):
+    key = (slice(None), torch.tensor([0, wrong]))
+    for call in (lambda: x[key], lambda: x.__setitem__(key, 1)):
         with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for dimension"):
             call()

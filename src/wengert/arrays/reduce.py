@@ -39,8 +39,9 @@ def fold(x: Any, axis: Any, keepdims: Any, kind: int) -> Any:
         return None
     n = x.ndim
     folded = n if axis is None else 1 if type(axis) is int else len(axis)
-    if (axis is not None
-            and sorted([a % n for a in ((axis,) if type(axis) is int else axis)]) != list(range(n - folded, n))):
+    if (axis is not None  # one that there is not, too, is NumPy's to refuse
+            and sorted([a + n if a < 0 else a for a in ((axis,) if type(axis) is int else axis)]) != list(
+                range(n - folded, n))):
         return None
     rows, kept = x.shape[: n - folded], (1,) * folded if keepdims else ()
     return K.fold_rows(x, prod(rows), kind).reshape(rows + kept)

@@ -227,11 +227,11 @@ def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: An
     if wide is not None:
         input = input.astype(wide)
     axis = axes_of(dim, input.ndim)
+    mean = K.mean(input, axis, True)  # refuses a dimension that there is not
     n = count(input.shape, dim)
     if n <= correction:
         warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             "(input numel divided by output numel).")
-    mean = K.mean(input, axis, True)
     away = as_array(input - mean)
     squares = np.multiply(away, away, out=away) if d.kind != "c" else away.real**2 + away.imag**2
     var = K.sum(squares, axis, keepdim) / squares.dtype.type(max(0, n - correction))
