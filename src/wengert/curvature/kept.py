@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SMALL = 1 << 20  # numbers of parameters, buffers and data that are worth comparing
 BYTES = 1 << 26  # of a graph that is kept
 FIXED: frozenset[type] = frozenset((int, float, complex, str, bool, type(None), type, dtype))  # what never changes
+MAPPINGS = frozenset((dict, OrderedDict))
 CONTAINERS = frozenset((dict, OrderedDict, list, tuple, set))
 
 
@@ -38,6 +39,7 @@ class State:
         self.containers: list[tuple[Any, bool, tuple[Any, ...]]] = []
         self.empty: list[Any] = []
         self.tensors: list[tuple[Tensor, np.ndarray, int, bool, np.ndarray]] = []
+        self.noted: set[int] = set()
         self.size, modules = 0, [*problem.layers, *_modules(problem.loss.loss)]
         self.modules = {id(module) for module in modules}
         self.known = (modes() is RECORD and isinstance(problem.model, Module) and isinstance(problem.loss.loss, Module)
@@ -55,15 +57,15 @@ class State:
             return True
         if isinstance(value, Tensor):
             return self._sees_numbers(value)
-        if isinstance(value, (tuple, list, Mapping, set)):
-            if str(name).endswith("_hooks"):
-                return False
-            mapping = isinstance(value, Mapping)
-            held = tuple(value.values() if isinstance(value, Mapping) else value)
-            self.containers.append((value, mapping, held))
-            return self._sees_all(held, value if mapping else repeat(""))
         if isinstance(value, Module):
             return id(value) in self.modules
+        mapping = kind in MAPPINGS or (kind not in CONTAINERS and isinstance(value, Mapping))
+        if mapping or kind in CONTAINERS or isinstance(value, (tuple, list, set)):
+            if str(name).endswith("_hooks"):
+                return False
+            held = tuple(value.values() if mapping else value)
+            self.containers.append((value, mapping, held))
+            return self._sees_all(held, value if mapping else repeat(""))
         if isinstance(value, (FunctionType, BuiltinFunctionType)):  # others may depend on anything
             return value.__module__.partition(".")[0] == __name__.partition(".")[0]
         return isinstance(value, tuple(FIXED))
@@ -80,6 +82,9 @@ class State:
         return True
 
     def _sees_numbers(self, value: Tensor) -> bool:
+        if id(value) in self.noted:  # a parameter, by another way
+            return True
+        self.noted.add(id(value))
         array = value._wg_data
         self.size += array.size
         if type(array) is not np.ndarray or self.size > SMALL:

@@ -101,8 +101,8 @@ class Terms:
     def _everyday(self, *others: Tensor) -> bool:
         """Whether the rows, and ``others``, are of one type that NumPy computes with."""
         kind = self.flat.dtype
-        return kind in KNOWN and all(type(t._wg_data) is np.ndarray for t in (self.flat, *others)) and all(
-            t.dtype is kind for t in others)
+        return kind in KNOWN and type(self.flat._wg_data) is np.ndarray and all(
+            t.dtype is kind and type(t._wg_data) is np.ndarray for t in others)
 
     def _numbers(self, draw: Callable[[tuple[int, ...]], np.ndarray], *shape: int) -> Tensor:
         """Random numbers, the last dimension first; each row has its own, however the data are cut into batches."""
@@ -127,10 +127,10 @@ class CrossEntropy(Terms):
     @functools.cached_property
     def plain(self) -> bool:
         """Whether the target is one class for each term, none is left out, and all count alike."""
-        y = self.y._wg_data
+        y = self.y._wg_data  # below: negative numbers are large without their sign
         return (not (self.likely or self.loss.label_smoothing) and self.loss.weight is None and self._everyday()
             and self.loss.ignore_index < 0 and type(y) is np.ndarray and y.dtype.char == "l" and y.size > 0
-            and y.shape == self.flat.shape[:1] and y.min() >= 0 and y.max() < self.flat.shape[1])
+            and y.shape == self.flat.shape[:1] and y.view(np.uint64).max() < self.flat.shape[1])
 
     def slope(self, rows: Tensor) -> Tensor | None:
         if not self.plain:

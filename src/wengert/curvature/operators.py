@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd.graph import get_gradient_edge
 from ..graph import enable_grad
 from ..tensor.backward import grad
-from .derivatives import Pushed
+from .derivatives import Pulled, Pushed
 from .kept import Kept, allocated
 from .linear import SymmetricOperator
 from .problem import Problem
@@ -96,12 +95,10 @@ class Hessian(_Streamed):
         value, seed = terms.release()
         slopes = grad(value, params, seed, create_graph=True, allow_unused=True) if value.requires_grad else []
         used = [i for i, s in enumerate(slopes) if s is not None and s.requires_grad]
-        row = [get_gradient_edge(slopes[i]) for i in used]  # which is all that is needed of them
+        pull = Pulled([slopes[i] for i in used], params)
 
         def product(column: list[Tensor], last: bool) -> Iterable[Any]:
-            if not used:
-                return ()
-            return grad(row, params, [column[i] for i in used], retain_graph=not last, allow_unused=True)
+            return pull([column[i] for i in used], last) if used else ()
 
         return product
 
@@ -119,13 +116,13 @@ class _GaussNewton(_Streamed):
     def _prepared(self, terms: Terms) -> Product:
         rows, share = terms.rows, terms.share
         middle, push = self._middle(terms), Pushed(rows, self._vectors.params)
+        pull = Pulled([rows], push.params) if push.used else None
 
         def product(column: list[Tensor], last: bool) -> Iterable[Any]:
             pushed = push(column, last)
-            if pushed is None:
+            if pushed is None or pull is None:
                 return ()
-            inner = middle(pushed) if share == 1 else middle(pushed) * share
-            return grad(rows, push.params, inner, retain_graph=not last, allow_unused=True)
+            return pull([middle(pushed) if share == 1 else middle(pushed) * share], last)
 
         return product
 
