@@ -6,6 +6,7 @@ The exceptions and messages are those of PyTorch 2.13.
 from __future__ import annotations
 
 import importlib
+import math
 import warnings
 
 import pytest
@@ -166,6 +167,10 @@ ERRORS = [
         "avg is not a valid value for reduction"),
     ("bce-range", lambda: F.binary_cross_entropy(z(2) + 2, z(2)), RuntimeError,
         "all elements of input should be between 0 and 1"),
+    ("bce-nan", lambda: F.binary_cross_entropy(z(2) * math.nan, z(2)), RuntimeError,
+        "all elements of input should be between 0 and 1"),
+    ("bce-target", lambda: F.binary_cross_entropy(z(2), torch.tensor([0.5, math.nan])), RuntimeError,
+        "all elements of target should be between 0 and 1"),
     ("bce-shape", lambda: F.binary_cross_entropy(z(2), z(3)), ValueError,
      "Using a target size (torch.Size([3])) that is different to the input size (torch.Size([2])) is depre"),
     ("bce-dtype", lambda: F.binary_cross_entropy(z(2), L([0, 1])), RuntimeError, "Found dtype Long but expected Float"),
