@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .group import ProcessGroup
 from .mpi import world as worlds
 from .rendezvous import rendezvous
-from .stores import PrefixStore, Store
+from .stores import FileStore, PrefixStore, Store
 from .tcp_store import TCPStore
 from .types import Backend, BackendConfig, DebugLevel, default_pg_timeout, get_debug_level
 
@@ -137,6 +137,7 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
     _counts["world"] = number
     _default = _made(world, comm, _in_order(comm, rank), backend, PrefixStore(f"world{_counts['world']}", store),
         timeout, group_name or "0", "default_pg")
+    FileStore.in_a_group = True
 
 
 def _own_store(world: worlds.Processes, timeout: timedelta) -> Store:
@@ -187,6 +188,7 @@ def destroy_process_group(group: Any = None) -> None:
         each.shutdown()
     _groups.clear()
     _default = None
+    FileStore.in_a_group = False
 
 
 def get_rank(group: Any = None) -> int:

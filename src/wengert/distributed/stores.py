@@ -320,6 +320,7 @@ class FileStore(Store):
     """A store in a file that all processes see, which goes when the last of ``world_size`` processes has ended."""
 
     _POLL = 0.01
+    in_a_group = False  # whether this process has not left its group
 
     def __init__(self, file_name: str, world_size: int = -1):
         super().__init__()
@@ -363,16 +364,10 @@ class FileStore(Store):
         if self._pid == os.getpid():
             with suppress(OSError):
                 if self.add("/users", -1) == 0:
-                    if parent_process() is None or not _in_a_group():
+                    if FileStore.in_a_group and parent_process() is not None:
+                        os.truncate(self.path, 0)  # PyTorch leaves it then; who made it removes it
+                    else:
                         os.unlink(self.path)
-                    else:  # PyTorch leaves the file then, and who made it for its processes removes it
-                        os.truncate(self.path, 0)
-
-
-def _in_a_group() -> bool:
-    from .groups import is_initialized
-
-    return is_initialized()
 
 
 class _LockedFile:
