@@ -295,21 +295,8 @@ static void F(conv_windows)(const struct windows *w)
             F(vector) tile[ROWS][VECTORS];                                                                           \
             for (int i = 0; i < ROWS; i++)                                                                           \
                 for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0} + (first ? 0 : start[i]);              \
-            for (; p < last; p++, a += GEMM_ROWS) {                                                                  \
-                const REAL *row = b + offset[p];                                                                     \
-                F(vector) y[VECTORS];                                                                                \
-                for (int j = 0; j < VECTORS; j++) y[j] = LOAD(row + j * F(gemm_step));                               \
-                for (int i = 0; i < ROWS; i++) {                                                                     \
-                    const REAL x = a[i];                                                                             \
-                    for (int j = 0; j < VECTORS; j++) tile[i][j] += x * y[j];                                        \
-                }                                                                                                    \
-            }                                                                                                        \
-            for (int i = 0; i < ROWS; i++)                                                                           \
-                for (int j = 0; j < VECTORS; j++) {                                                                  \
-                    REAL *to = c + i * c_row + j * F(gemm_step);                                                     \
-                    if (first) tile[i][j] += LOAD(to);                                                               \
-                    STORE(to, tile[i][j]);                                                                           \
-                }                                                                                                    \
+            for (; p < last; p++, a += GEMM_ROWS) TILE_ADD(ROWS, VECTORS, b + offset[p], a[i]);                      \
+            TILE_LEAVE(ROWS, VECTORS, c, c_row, first)                                                               \
         } while (p < depth);                                                                                         \
     }
 CONV_TILE(conv_tile, GEMM_ROWS, F(gemm_vectors))

@@ -35,19 +35,9 @@ static void F(conv_broad_tile)(REAL *restrict c, const REAL *restrict source, co
         for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = start ? LOAD(start + j * F(gemm_step)) : (F(vector)){0};
     for (size p = 0; p < depth; p++, y += GEMM_COLUMNS) {
         const size tap = offset[p];
-        F(vector) filter[F(gemm_vectors)];
-        for (int j = 0; j < F(gemm_vectors); j++) filter[j] = LOAD(y + j * F(gemm_step));
-        for (int i = 0; i < GEMM_ROWS; i++) {
-            const REAL x = at[i][tap];
-            for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] += x * filter[j];
-        }
+        TILE_ADD(GEMM_ROWS, F(gemm_vectors), y, at[i][tap]);
     }
-    for (int i = 0; i < GEMM_ROWS; i++)
-        for (int j = 0; j < F(gemm_vectors); j++) {
-            REAL *to = c + i * GEMM_COLUMNS + j * F(gemm_step);
-            if (!start) tile[i][j] += LOAD(to); /* a long sum is more exact in parts */
-            STORE(to, tile[i][j]);
-        }
+    TILE_LEAVE(GEMM_ROWS, F(gemm_vectors), c, GEMM_COLUMNS, !start)
 }
 
 /* Sums of n windows from `at` on, to half a panel of filters. */

@@ -12,19 +12,9 @@
         for (int i = 0; i < ROWS; i++) at[i] = source + offset[i];                                                   \
         for (size p = 0; p < count; p++, g += g_row) {                                                               \
             const size window = place[p];                                                                            \
-            F(vector) y[VECTORS];                                                                                    \
-            for (int j = 0; j < VECTORS; j++) y[j] = LOAD(g + j * F(gemm_step));                                     \
-            for (int i = 0; i < ROWS; i++) {                                                                         \
-                const REAL x = at[i][window];                                                                        \
-                for (int j = 0; j < VECTORS; j++) tile[i][j] += x * y[j];                                            \
-            }                                                                                                        \
+            TILE_ADD(ROWS, VECTORS, g, at[i][window]);                                                               \
         }                                                                                                            \
-        for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < VECTORS; j++) {                                                                      \
-                REAL *to = c + i * c_row + j * F(gemm_step);                                                         \
-                if (add) tile[i][j] += LOAD(to);                                                                     \
-                STORE(to, tile[i][j]);                                                                               \
-            }                                                                                                        \
+        TILE_LEAVE(ROWS, VECTORS, c, c_row, add)                                                                     \
     }
 CONV_WEIGHT_TILE(conv_weight_tile, GEMM_ROWS, F(gemm_vectors))
 CONV_WEIGHT_TILE(conv_weight_narrow, 2 * GEMM_ROWS, F(gemm_vectors) / 2)

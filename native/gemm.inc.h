@@ -15,6 +15,24 @@ typedef REAL F(vector);
 enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
 #endif
 
+/* A tile += numbers (of each row i) times the vectors at `from`; and a tile to where it belongs, or added to what is there. */
+#define TILE_ADD(ROWS, VECTORS, from, number)                                                                        \
+    do {                                                                                                             \
+        F(vector) right[VECTORS];                                                                                    \
+        for (int j = 0; j < VECTORS; j++) right[j] = LOAD((from) + j * F(gemm_step));                                \
+        for (int i = 0; i < ROWS; i++) {                                                                             \
+            const REAL x = number;                                                                                   \
+            for (int j = 0; j < VECTORS; j++) tile[i][j] += x * right[j];                                            \
+        }                                                                                                            \
+    } while (0)
+#define TILE_LEAVE(ROWS, VECTORS, c, c_row, add) /* a long sum is more exact in parts */                             \
+    for (int i = 0; i < ROWS; i++)                                                                                   \
+        for (int j = 0; j < VECTORS; j++) {                                                                          \
+            REAL *to = (c) + i * (c_row) + j * F(gemm_step);                                                         \
+            if (add) tile[i][j] += LOAD(to);                                                                         \
+            STORE(to, tile[i][j]);                                                                                   \
+        }
+
 #define GEMM_TILE(name, ROWS)                                                                                        \
     static void F(name)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step,               \
                         const REAL *restrict b, size b_row, size depth, int add)                                     \
@@ -22,20 +40,8 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
         F(vector) tile[ROWS][F(gemm_vectors)];                                                                       \
         for (int i = 0; i < ROWS; i++)                                                                               \
             for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};                                   \
-        for (size p = 0; p < depth; p++, a += a_step, b += b_row) {                                                  \
-            F(vector) y[F(gemm_vectors)];                                                                            \
-            for (int j = 0; j < F(gemm_vectors); j++) y[j] = LOAD(b + j * F(gemm_step));                             \
-            for (int i = 0; i < ROWS; i++) {                                                                         \
-                const REAL x = a[i * a_row];                                                                         \
-                for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] += x * y[j];                                    \
-            }                                                                                                        \
-        }                                                                                                            \
-        for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < F(gemm_vectors); j++) {                                                              \
-                REAL *to = c + i * c_row + j * F(gemm_step);                                                         \
-                if (add) tile[i][j] += LOAD(to); /* a long sum is more exact in parts */                             \
-                STORE(to, tile[i][j]);                                                                               \
-            }                                                                                                        \
+        for (size p = 0; p < depth; p++, a += a_step, b += b_row) TILE_ADD(ROWS, F(gemm_vectors), b, a[i * a_row]);  \
+        TILE_LEAVE(ROWS, F(gemm_vectors), c, c_row, add)                                                             \
     }
 GEMM_TILE(gemm_tile, GEMM_ROWS)
 GEMM_TILE(gemm_half, GEMM_ROWS / 2)

@@ -24,24 +24,18 @@ static void sequences(void *context, size first, size last, int chunk)
     if (job->type == NPY_FLOAT) kernels->name##_rows_f32(&job->v, begin, end);        \
     else kernels->name##_rows_f64(&job->v, begin, end);                               \
     break;
-    if (job->twice.hidden)
-        switch (job->layer) {
-        case LSTM: RUN(lstm_dash, twice)
-        case LSTM_GRAD: RUN(lstm_grad_dash, twice)
-        case GRU: RUN(gru_dash, twice)
-        case GRU_GRAD: RUN(gru_grad_dash, twice)
-        case ELMAN: RUN(elman_dash, twice)
-        case ELMAN_GRAD: RUN(elman_grad_dash, twice)
-        }
-    else
-        switch (job->layer) {
-        case LSTM: RUN(lstm, v)
-        case LSTM_GRAD: RUN(lstm_grad, v)
-        case GRU: RUN(gru, v)
-        case GRU_GRAD: RUN(gru_grad, v)
-        case ELMAN: RUN(elman, v)
-        case ELMAN_GRAD: RUN(elman_grad, v)
-        }
+#define RUN_ALL(form, v)                            \
+    switch (job->layer) {                           \
+    case LSTM: RUN(lstm##form, v)                   \
+    case LSTM_GRAD: RUN(lstm_grad##form, v)         \
+    case GRU: RUN(gru##form, v)                     \
+    case GRU_GRAD: RUN(gru_grad##form, v)           \
+    case ELMAN: RUN(elman##form, v)                 \
+    case ELMAN_GRAD: RUN(elman_grad##form, v)       \
+    }
+    if (job->twice.hidden) RUN_ALL(_dash, twice)
+    else RUN_ALL(, v)
+#undef RUN_ALL
 #undef RUN
 }
 

@@ -7,6 +7,15 @@
 /* The row of sequence r in the step before, in `all`, or in `initial`. */
 #define BEFORE(all, initial) (t && begin + r < v->count[t - 1] ? (all) + (v->first[t - 1] + begin + r) * n : (initial) + (begin + r) * n)
 
+/* What gradients of `wide` gates, and their derivatives, add to those of the states before. */
+static void F(dash_back)(const struct recurrent_twice *v, REAL *h, REAL *h_dash, const REAL *gates, const REAL *gates_dash, size rows, size wide)
+{
+    const size n = v->hidden;
+    F(gemm_packed)(h_dash, n, gates_dash, wide, v->packed, rows, n, wide);
+    if (v->along) F(gemm_packed)(h_dash, n, gates, wide, v->along, rows, n, wide);
+    F(gemm_packed)(h, n, gates, wide, v->packed, rows, n, wide);
+}
+
 /* arrays: act, cells, c0, a (the gates before they are activated; the state's part is added), h, c, output, cells: derivatives */
 static void F(lstm_dash_rows)(const struct recurrent_twice *v, size begin, size end)
 {
@@ -64,9 +73,7 @@ static void F(lstm_grad_dash_rows)(const struct recurrent_twice *v, size begin, 
                 dh[i] = dh_dash[i] = 0;
             }
         }
-        F(gemm_packed)(grad_h_dash, n, IN(3) + row * 4 * n, 4 * n, v->packed, rows, n, 4 * n);
-        if (v->along) F(gemm_packed)(grad_h_dash, n, IN(11) + row * 4 * n, 4 * n, v->along, rows, n, 4 * n);
-        F(gemm_packed)(grad_h, n, IN(11) + row * 4 * n, 4 * n, v->packed, rows, n, 4 * n);
+        F(dash_back)(v, grad_h, grad_h_dash, IN(11) + row * 4 * n, IN(3) + row * 4 * n, rows, 4 * n);
     }
 }
 
@@ -125,9 +132,7 @@ static void F(gru_grad_dash_rows)(const struct recurrent_twice *v, size begin, s
                 dh_dash[i] = h_dash * keep + h * keep_dash;
             }
         }
-        F(gemm_packed)(grad_h_dash, n, IN(3) + row * 3 * n, 3 * n, v->packed, rows, n, 3 * n);
-        if (v->along) F(gemm_packed)(grad_h_dash, n, IN(8) + row * 3 * n, 3 * n, v->along, rows, n, 3 * n);
-        F(gemm_packed)(grad_h, n, IN(8) + row * 3 * n, 3 * n, v->packed, rows, n, 3 * n);
+        F(dash_back)(v, grad_h, grad_h_dash, IN(8) + row * 3 * n, IN(3) + row * 3 * n, rows, 3 * n);
     }
 }
 
@@ -161,9 +166,7 @@ static void F(elman_grad_dash_rows)(const struct recurrent_twice *v, size begin,
         }
         memset(grad_h, 0, rows * n * sizeof(REAL));
         memset(grad_h_dash, 0, rows * n * sizeof(REAL));
-        F(gemm_packed)(grad_h_dash, n, d_dash, n, v->packed, rows, n, n);
-        if (v->along) F(gemm_packed)(grad_h_dash, n, d, n, v->along, rows, n, n);
-        F(gemm_packed)(grad_h, n, d, n, v->packed, rows, n, n);
+        F(dash_back)(v, grad_h, grad_h_dash, d, d_dash, rows, n);
     }
 }
 #undef IN
