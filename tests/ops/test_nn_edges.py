@@ -691,3 +691,12 @@ def test_attention_lies_as_its_queries_do(order, causal):
     plain = F.scaled_dot_product_attention(*(t.contiguous() for t in (q, k, v)), is_causal=causal)
     assert found.stride() == q.stride()
     np.testing.assert_array_equal(found.numpy(), plain.numpy())
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.8])
+def test_alpha_dropout_shifts_by_the_share_that_is_dropped(torch, p):
+    a = ((1.7580993408473766**2 * p + 1) * (1 - p)) ** -0.5
+    torch.manual_seed(0)
+    y = torch.nn.functional.alpha_dropout(torch.full((200,), 2.0), p, True)
+    kept, dropped = 2 * a + 1.7580993408473766 * a * p, -1.7580993408473766 * a * (1 - p)
+    assert len(y.unique()) == 2 and abs(y.max() - kept) < 1e-5 and abs(y.min() - dropped) < 1e-5

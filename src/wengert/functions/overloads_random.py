@@ -148,7 +148,7 @@ def _alpha_dropped(input: Any, p: float, inplace: bool, shape: Any) -> Any:
     a = ((_ALPHA_PRIME**2 * p + 1) * (1 - p)) ** -0.5
     if input.is_meta:
         return function("masked_scale")(input, keep, a)
-    numbers = np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)
+    numbers = np.where(keep, 0.0, _ALPHA_PRIME * a) - _ALPHA_PRIME * a * p
     shift = type(input)._wg_wrap(alike(numbers.astype(input._wg_data.dtype), input._wg_data))
     return _scaled(input, keep, a, True).add_(shift) if inplace else _scaled(input, keep, a) + shift
 
