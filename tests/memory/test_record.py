@@ -327,3 +327,16 @@ def test_plans_of_models_that_do_other_things():
         found.apply(Writing())(sample)
     assert fitted(found.chain, found.budget, layout=found.layout).schedule == found.schedule
     assert F.mse_loss(found.apply(model)(sample), model(sample)) == 0
+
+
+def test_devices_are_arguments():
+    class Placed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+
+        def forward(self, x):
+            return torch.tanh(self.layer(x)) + torch.arange(8, device=x.device)
+
+    model, sample = nn.Sequential(Placed(), Placed()), torch.randn(4, 8)
+    assert plan(model, sample, 1.0, repeats=1, progress=False).plan.layout["whole"] is None

@@ -23,6 +23,7 @@ from ..nn import Module, ModuleList, Parameter, Sequential
 from ..nn.modules import transformer
 from ..overrides import TorchFunctionMode
 from ..tensor import Tensor
+from ..tensor.types import device
 from ..utils.checkpoint.state import Surroundings
 from .values import Ref, paths_of, picked, tensors_of
 
@@ -385,4 +386,5 @@ def value_is_open(value: Any) -> bool:
 
 def _constant(value: Any) -> bool:
     """Whether a value is one of ours that never changes: a dtype, a device, a layout."""
-    return type(value).__module__.partition(".")[0] in (OURS, "builtins", "numpy") and not hasattr(value, "__dict__")
+    return isinstance(value, device) or (type(value).__module__.partition(".")[0] in (OURS, "builtins", "numpy")
+        and not hasattr(value, "__dict__"))
