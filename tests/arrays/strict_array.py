@@ -29,7 +29,7 @@ class StrictArray(ForeignArray):
     def upload(cls, array: Any) -> Any:
         return array.copy(order="K")
 
-    def download(self) -> np.ndarray:
+    def fetch(self) -> np.ndarray:
         return self.inner.copy(order="K")
 
     def strided(self, dtype: np.dtype, shape: tuple[int, ...], strides: Any, start: int) -> Any:

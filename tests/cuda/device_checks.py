@@ -614,6 +614,21 @@ def test_queries():
     assert torch.accelerator.is_available() and torch.accelerator.current_accelerator() == torch.device("cuda")
 
 
+def test_integers_are_checked_when_something_is_read():
+    """As in PyTorch: an operator starts no read, and what it found is an error of the next one."""
+    from wengert.arrays.checks import check_range
+
+    index = torch.tensor([0, 5, 2], device="cuda")
+    check_range(index._wg_data, 0, 6)
+    check_range(index._wg_data, 0, 6)  # looked at together with the first
+    assert on(index) == [0, 5, 2]
+    for read in (torch.cuda.synchronize, index.tolist, index.sum().item, lambda: bool((index > 0).all())):
+        check_range(index._wg_data, 0, 5, "Target {} is out of bounds.")
+        with pytest.raises(IndexError, match="Target 5 is out of bounds"):
+            read()
+        assert on(index) == [0, 5, 2]
+
+
 def test_streams_and_events():
     cuda = torch.cuda
     start, end, stream = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True), cuda.Stream()

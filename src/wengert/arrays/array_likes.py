@@ -36,6 +36,11 @@ def new_filled(like: Any, make: Any, shape: int | tuple[int, ...], dtype: Any) -
     return make(shape, dtype, like=like) if type(like) in FOREIGN else make(shape, dtype)
 
 
+def counted(like: Any, n: int) -> Any:
+    """``np.arange(n)`` on the device of the array ``like``."""
+    return np.arange(n, like=like) if type(like) in FOREIGN else np.arange(n)
+
+
 def as_copy(a: Any, dtype: Any = None, order: Any = "K") -> Any:
     """``np.array(a)``, a copy, that leaves foreign arrays where they are."""
     if type(a) in FOREIGN:

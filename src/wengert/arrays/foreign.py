@@ -7,8 +7,11 @@ from the class's table ``kernels``, or its plain definition runs on the foreign 
 silently: ``__array__`` raises ``LeavesDeviceError``. The operator then runs on copies in NumPy, and its results go back
 to the device; ``left`` counts these calls by name (``on_host``).
 
-A subclass sets ``xp``, ``inner_type`` and ``device``, and defines ``upload``, ``download``, ``strided`` and
-``address``; ``install`` makes it known to the engine.
+Nothing waits for the device before a program reads a number: what integers may be is checked on the device
+(``check_later``), and the next read raises what was found.
+
+A subclass sets ``xp``, ``inner_type`` and ``device``, and defines ``upload``, ``fetch``, ``strided`` and ``address``;
+``install`` makes it known to the engine.
 """
 
 from __future__ import annotations
@@ -91,7 +94,7 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         """A new inner array, by the function ``name`` of the library: ``empty``, ``zeros`` or ``ones``."""
         return getattr(cls.xp, name)(shape, dtype)
 
-    def download(self) -> np.ndarray:
+    def fetch(self) -> np.ndarray:
         """The elements, copied into a NumPy array."""
         raise NotImplementedError
 
@@ -189,29 +192,49 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
         """The inner array on the memory of another library's array."""
         return cls.xp.from_dlpack(source)
 
+    # -- reads: what waits for the device -----------------------------------------------------------------------------
+
+    def check_later(self, low: int, high: int, text: str) -> None:
+        """Let the next read raise ``IndexError(text)`` if an element is below ``low`` or not below ``high``."""
+        key, ends = (type(self), low, high, text), (self.min(), self.max())
+        if key in _unchecked:
+            ends = tuple(f(a, b) for f, a, b in zip((np.minimum, np.maximum), _unchecked[key], ends))
+        _unchecked[key] = ends
+
+    def _read(self) -> Any:
+        """The inner array, whose elements are needed now."""
+        if _unchecked:
+            raise_found()
+        return self.inner
+
+    def download(self) -> np.ndarray:
+        """The elements, copied into a NumPy array."""
+        self._read()
+        return self.fetch()
+
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
-        return int(self.inner)
+        return int(self._read())
 
     def __bool__(self) -> bool:
-        return bool(self.inner)
+        return bool(self._read())
 
     def __int__(self) -> int:
-        return int(self.inner)
+        return int(self._read())
 
     def __float__(self) -> float:
-        return float(self.inner)
+        return float(self._read())
 
     def __complex__(self) -> complex:
-        return complex(self.inner)
+        return complex(self._read())
 
     def __len__(self) -> int:
         return len(self.inner)
 
     def item(self, *at: Any) -> Any:
         """One element as a Python number."""
-        return self.inner.item(*at)
+        return self._read().item(*at)
 
     def tolist(self) -> Any:
         """The elements in nested lists."""
@@ -321,6 +344,8 @@ class ForeignArray(np.lib.mixins.NDArrayOperatorsMixin):
     __hash__ = None  # type: ignore[assignment]
 
 
+#: Checks of integers that no read has looked at: class, limits and text -> the least and the largest so far.
+_unchecked: dict[tuple[type, int, int, str], Any] = {}
 VIEWS = frozenset(("reshape", "transpose", "swapaxes", "squeeze", "diagonal", "ravel"))
 _AS_FUNCTIONS = {"maximum.reduce": "max", "minimum.reduce": "min", "add.reduce": "sum", "multiply.reduce": "prod",
     "logical_or.reduce": "any", "logical_and.reduce": "all", "add.accumulate": "cumsum",
@@ -331,6 +356,16 @@ WRITERS = frozenset(("copyto", "fill_diagonal", "place", "put", "put_along_axis"
 METHODS = VIEWS | frozenset(("all", "any", "argmax", "argmin", "argsort", "clip", "conj", "conjugate", "cumprod",
     "cumsum", "dot", "fill", "flatten", "max", "mean", "min", "nonzero", "prod", "repeat", "round", "sort", "std",
     "sum", "take", "trace", "var"))
+
+
+def raise_found() -> None:
+    """Raise what the checks of integers on devices have found so far."""
+    while _unchecked:
+        (_, low, high, text), ends = _unchecked.popitem()
+        for end in (int(end.inner) for end in ends):
+            if not low <= end < high:
+                _unchecked.clear()
+                raise IndexError(text.format(end))
 
 
 def _flat(args: Any) -> list[Any]:

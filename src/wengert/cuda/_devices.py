@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import devices as served
+from ..arrays.foreign import raise_found
 from ..tensor.types import device as device_type
 
 if TYPE_CHECKING:
@@ -116,9 +117,10 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for all work of a device."""
+    """Wait for all work of a device, and raise what its checks found: an index out of range of an earlier operator."""
     runtime = needed()
     runtime.synchronize(index_of(device))
+    raise_found()
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..arrays.foreign import ForeignArray
+from ..arrays.plain.special import INV_SQRT_2PI
 from ..functions.checks import OutOfMemoryError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 try:
-    cupy, cupyx = import_module("cupy"), import_module("cupyx")
+    cupy, cupyx, special = map(import_module, ("cupy", "cupyx", "cupyx.scipy.special"))
 except ImportError as error:
     raise ImportError("this needs cupy, which is not installed: pip install 'wengert[cuda]'") from error
 
@@ -37,6 +38,26 @@ def _add_at(out: Any, index: Any, values: Any) -> Any:
     return out
 
 
+def _of_floats(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """``compute`` of arrays in single or double precision; others go by the plain definition."""
+
+    def kernel(*arrays: Any, **options: Any) -> Any:
+        return NotImplemented if options or any(a.dtype.char not in "fd" for a in arrays) else compute(*arrays)
+
+    return kernel
+
+
+def _gelu_grad(g: Any, x: Any) -> Any:
+    return g * (special.ndtr(x) + x * cupy.exp(-0.5 * x * x) * INV_SQRT_2PI)
+
+
+#: Kernels that are functions of CuPy's: in one launch, or a few. The plain definitions compute every branch of theirs.
+_SPECIAL: dict[str, Callable[..., Any]] = {"gelu": lambda x: x * special.ndtr(x), "gelu_grad": _gelu_grad,
+    "lgamma": special.gammaln, "sigmoid": special.expit,
+    **{name: getattr(special, name) for name in ("digamma", "erf", "erfc", "erfcx", "erfinv", "log_ndtr",
+        "ndtr", "ndtri")}}
+
+
 class CudaArray(ForeignArray):
     """A CuPy array with the interface of ``numpy.ndarray``."""
 
@@ -47,7 +68,8 @@ class CudaArray(ForeignArray):
     left: ClassVar[Counter[str]] = Counter()
     functions: ClassVar[dict[str, Callable[..., Any]]] = {"solve": _solve}
     without: ClassVar[frozenset[str]] = frozenset(("maximum.at", "minimum.at"))  # which compute in float32
-    kernels: ClassVar[dict[str, Callable[..., Any]]] = {"add_at": _add_at}
+    kernels: ClassVar[dict[str, Callable[..., Any]]] = {"add_at": _add_at,
+        **{name: _of_floats(f) for name, f in _SPECIAL.items()}}
 
     @classmethod
     def upload(cls, array: Any) -> Any:
@@ -69,7 +91,7 @@ class CudaArray(ForeignArray):
         """A context in which the class's device is the current one."""
         return _Current(cls.device[1] or 0)
 
-    def download(self) -> np.ndarray:
+    def fetch(self) -> np.ndarray:
         return cupy.asnumpy(self.inner, order="A")  # type: ignore[no-any-return]
 
     def strided(self, dtype: np.dtype, shape: tuple[int, ...], strides: Any, start: int) -> Any:

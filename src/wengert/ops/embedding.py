@@ -6,6 +6,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, in_rows, new_filled
+from ..arrays.checks import check_range
 from .operator import Array, family
 
 operator, composite = family()
@@ -20,8 +21,7 @@ def embedding_scatter(input: Array, indices: Array, rows, padding_idx, by_freque
     if by_frequency and flat.size:
         values = values / np.bincount(flat, minlength=rows)[flat][:, None].astype(values.dtype)
     if padding_idx >= 0:
-        kept = flat != padding_idx
-        values, flat = values[kept], flat[kept]
+        values = np.where((flat != padding_idx)[:, None], values, values.dtype.type(0))
     return K.add_at(new_filled(input, np.zeros, (rows, width), input.dtype), flat, in_rows(values))
 
 
@@ -43,6 +43,5 @@ def embedding_take(input: Array, indices: Array, padding_idx, by_frequency):
 def embedding_rows(weight: Array, indices: Array, padding_idx, by_frequency):
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if not K.within(indices, 0, weight.shape[0] - 1):
-        raise IndexError("index out of range in self")
+    check_range(indices, 0, weight.shape[0])
     return weight.take(indices, axis=0)

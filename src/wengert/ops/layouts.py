@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.compressed import Compressed, pressed
+from ..arrays.checks import check_range
 from ..arrays.nested import Nested
 from ..arrays.sparse import Coo, taken
 from .operator import Array, family
@@ -183,8 +184,7 @@ def sparse_look_up(weight: Array, indices: Array, at: Array, kept: Array | None,
     """Rows of a table whose gradient is sparse. ``at``: indices ``(1, n)``; ``kept``: which count (None: all)."""
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if not K.within(indices, 0, weight.shape[0] - 1):
-        raise IndexError("index out of range in self")
+    check_range(indices, 0, weight.shape[0])
     return weight.take(indices, axis=0)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, new_filled
+from ..arrays.array_likes import FOREIGN, as_array, counted, new_filled
+from ..arrays.checks import check_range
 from ..arrays.dtypes import I64, can_cast, default_float, is_half, promote, scalar_name
 from ..arrays.errors import warn
 from ..arrays.storageless import zeros_if_storageless
@@ -475,8 +476,7 @@ def nll(input: Array, target, weight, reduction, ignore_index):
             pass
     kept = target != ignore_index
     safe = np.where(kept, target, 0)
-    if not K.within(safe, 0, input.shape[1] - 1):
-        raise IndexError(f"Target {int(safe.min() if safe.min() < 0 else safe.max())} is out of bounds.")
+    check_range(safe, 0, input.shape[1], "Target {} is out of bounds.")
     w = kept.astype(input.dtype) if weight is None else np.where(kept, weight[safe], input.dtype.type(0))
     index = np.expand_dims(safe, 1)
     picked = K.take_along(input, 1, index).squeeze(1)
@@ -517,7 +517,7 @@ def _cross_entropy_raw(g: Any, log_p: Any, index: Any, scale: Any) -> Any:
     out = np.exp(log_p)
     out *= -w
     if index.array.shape[2:] == () and out.flags.c_contiguous:
-        rows = np.arange(out.shape[0])
+        rows = counted(out, out.shape[0])
         out[rows, index.array[:, 0]] += w[:, 0]
     else:
         K.put_along(out, 1, index.array, K.take_along(out, 1, index.array) + w)
@@ -541,7 +541,8 @@ def _cross_entropy_slope(F: Any, g: Any, input: Any, log_p: Any, index: Any, sca
     shows=("target", "weight", "reduction", "ignore_index"))
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     """Softmax and negative log-likelihood in one step: no more than one array of probabilities is kept."""
-    native = K.available and input.ndim == 2 and input.dtype.char in "fd" and target.dtype.char == "l"
+    native = (K.available and type(input) not in FOREIGN and input.ndim == 2 and input.dtype.char in "fd"
+        and target.dtype.char == "l")
     if native and weight is None and ignore_index < 0 and target.size and target.min() >= 0:
         rows, lse = K.cross_entropy(input, target)  # makes no array of probabilities
         loss = rows if reduction == "none" else (K.mean if reduction == "mean" else K.sum)(rows, None, False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.arrays.array_likes import new_filled
+from wengert.arrays.array_likes import counted, new_filled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def _scores(query: Array, key: Array, mask: Array | None, causal: bool, scale: f
             s += mask
     if causal:
         rows, columns = s.shape[-2:]
-        np.copyto(s, -np.inf, where=~np.tri(rows, columns, dtype=np.bool_))
+        np.copyto(s, -np.inf, where=counted(s, columns) > counted(s, rows)[:, None])
     if s.shape[-1] == 0:
         return s
     top = s.max(axis=-1, keepdims=True)

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert.arrays.array_likes import FOREIGN, counted
+from wengert.arrays.checks import check_range
+
 if TYPE_CHECKING:
     from wengert.arrays.plain.widen import Array
 
@@ -44,31 +47,26 @@ def extreme(x: Array, axis: int, least: bool, keepdim: bool) -> tuple[Array, Arr
 def _grid(index: Array, axis: int) -> tuple[Array, ...]:
     """The key that reads ``index`` along ``axis`` and every other dimension at its own place."""
     n = index.ndim
-    return tuple(index if i == axis % n else np.arange(m).reshape((-1,) + (1,) * (n - i - 1))
+    return tuple(index if i == axis % n else counted(index, m).reshape((-1,) + (1,) * (n - i - 1))
         for i, m in enumerate(index.shape))
-
-
-def _checked(index: Array, x: Array, axis: int) -> None:
-    if index.size and (index.min() < 0 or index.max() >= x.shape[axis]):
-        raise IndexError("index out of range in self")
 
 
 def take_along(x: Array, axis: int, index: Array) -> Array:
     """``x`` at the places ``index`` along ``axis``; other dimensions of ``index`` are no larger than its own."""
-    _checked(index, x, axis)
+    check_range(index, 0, x.shape[axis])
     return x[_grid(index, axis)]  # type: ignore[no-any-return]
 
 
 def put_along(out: Array, axis: int, index: Array, values: Array) -> Array:
     """Write ``values``, shaped as ``index``, at the places along ``axis``, the last of several; return ``out``."""
-    _checked(index, out, axis)
+    check_range(index, 0, out.shape[axis])
     out[_grid(index, axis)] = values
     return out
 
 
 def add_along(out: Array, axis: int, index: Array, values: Array) -> Array:
     """Add ``values``, of the shape of ``index``, at the places along ``axis``, repeated ones too; return ``out``."""
-    _checked(index, out, axis)
+    check_range(index, 0, out.shape[axis])
     np.add.at(out, _grid(index, axis), values)
     return out
 
@@ -81,9 +79,8 @@ def add_at(out: Array, index: Array, values: Array) -> Array:
     index, values = index.reshape(-1), values.reshape(index.size, *out.shape[1:])
     if index.size == 0:
         return out
-    if index.min() < -len(out) or index.max() >= len(out):
-        raise IndexError("index out of range in self")
-    if out.ndim == 1:
+    check_range(index, -len(out), len(out))
+    if out.ndim == 1 or type(out) in FOREIGN:
         np.add.at(out, index, values)
         return out
     # One addition for each distinct row beats np.add.at on rows: sort, sum the runs, add the sums.

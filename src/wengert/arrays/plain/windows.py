@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert.arrays.array_likes import in_rows, new_filled
+from wengert.arrays.array_likes import counted, in_rows, new_filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -173,15 +173,15 @@ def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
     lead, size = x.shape[: -len(kernel)], x.shape[-len(kernel) :]
     counts = window_counts(size, kernel, stride, padding, dilation, ceil_mode)
     lowest = -np.inf if x.dtype.kind not in "iub" else np.iinfo(x.dtype).min
-    places = np.arange(math.prod(size)).reshape(size)
+    places = counted(x, math.prod(size)).reshape(size)
     best = np.full_like(x, lowest, shape=(*lead, *counts))
     index = np.full_like(x, -1, np.int64, shape=(*lead, *counts))
     for windows, image in _seen(size, counts, kernel, stride, padding, dilation):
         value, so_far, at = x[image], best[windows], index[windows]
         # "at < 0" takes the first place inside the image even where every value is the lowest there is.
         better = (value > so_far) | (value != value) | (at < 0)
-        so_far[better] = value[better]
-        at[better] = np.broadcast_to(places[image], at.shape)[better]
+        np.copyto(so_far, value, where=better)
+        np.copyto(at, places[image], where=better)
     return best, index
 
 
@@ -195,7 +195,7 @@ def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
     """Send each window's gradient to the place its maximum came from. Returns ``(N, C, *size)``, or without ``N``."""
     lead = g.shape[: -len(size)]
     planes, area = math.prod(lead), math.prod(size)
-    flat = (index.reshape(planes, math.prod(index.shape[-len(size) :])) + area * np.arange(planes)[:, None]).ravel()
+    flat = (index.reshape(planes, math.prod(index.shape[-len(size) :])) + area * counted(g, planes)[:, None]).ravel()
     grad = new_filled(g, np.zeros, planes * area, g.dtype)
     np.add.at(grad, flat, g.ravel())
     return grad.reshape(*lead, *size)
