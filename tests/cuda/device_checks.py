@@ -616,7 +616,7 @@ def test_queries():
 
 def test_integers_are_checked_when_something_is_read():
     """As in PyTorch: an operator starts no read, and what it found is an error of the next one."""
-    from wengert.arrays.checks import check_range
+    from wengert.arrays.foreign import check_range
 
     index = torch.tensor([0, 5, 2], device="cuda")
     check_range(index._wg_data, 0, 6)

@@ -358,6 +358,18 @@ METHODS = VIEWS | frozenset(("all", "any", "argmax", "argmin", "argsort", "clip"
     "sum", "take", "trace", "var"))
 
 
+def check_range(index: Any, low: int, high: int, text: str = "index out of range in self") -> None:
+    """Raise ``IndexError`` for integers outside of ``[low, high)``; ``{}`` in the text stands for one of them.
+
+    Of an array on a device it is the next read that raises it, so that the operator does not wait.
+    """
+    if type(index) in FOREIGN:
+        if index.size:
+            index.check_later(low, high, text)
+    elif not kernels.within(index, low, high - 1):
+        raise IndexError(text.format(index.min() if index.min() < low else index.max()))
+
+
 def raise_found() -> None:
     """Raise what the checks of integers on devices have found so far."""
     while _unchecked:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, in_rows, new_filled
-from ..arrays.checks import check_range
+from ..arrays.foreign import check_range
 from .operator import Array, family
 
 operator, composite = family()

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.compressed import Compressed, pressed
-from ..arrays.checks import check_range
+from ..arrays.foreign import check_range
 from ..arrays.nested import Nested
 from ..arrays.sparse import Coo, taken
 from .operator import Array, family

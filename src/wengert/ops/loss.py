@@ -9,9 +9,9 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import FOREIGN, as_array, counted, new_filled
-from ..arrays.checks import check_range
 from ..arrays.dtypes import I64, can_cast, default_float, is_half, promote, scalar_name
 from ..arrays.errors import warn
+from ..arrays.foreign import check_range
 from ..arrays.storageless import zeros_if_storageless
 from .errors import common_shape
 from .operator import Array, family

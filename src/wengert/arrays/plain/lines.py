@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.arrays.array_likes import FOREIGN, counted
-from wengert.arrays.checks import check_range
 
 if TYPE_CHECKING:
     from wengert.arrays.plain.widen import Array
@@ -51,22 +50,31 @@ def _grid(index: Array, axis: int) -> tuple[Array, ...]:
         for i, m in enumerate(index.shape))
 
 
+def _checked(index: Array, low: int, high: int) -> None:
+    if not index.size:
+        return
+    if type(index) in FOREIGN:
+        index.check_later(low, high, "index out of range in self")  # type: ignore[attr-defined]
+    elif index.min() < low or index.max() >= high:
+        raise IndexError("index out of range in self")
+
+
 def take_along(x: Array, axis: int, index: Array) -> Array:
     """``x`` at the places ``index`` along ``axis``; other dimensions of ``index`` are no larger than its own."""
-    check_range(index, 0, x.shape[axis])
+    _checked(index, 0, x.shape[axis])
     return x[_grid(index, axis)]  # type: ignore[no-any-return]
 
 
 def put_along(out: Array, axis: int, index: Array, values: Array) -> Array:
     """Write ``values``, shaped as ``index``, at the places along ``axis``, the last of several; return ``out``."""
-    check_range(index, 0, out.shape[axis])
+    _checked(index, 0, out.shape[axis])
     out[_grid(index, axis)] = values
     return out
 
 
 def add_along(out: Array, axis: int, index: Array, values: Array) -> Array:
     """Add ``values``, of the shape of ``index``, at the places along ``axis``, repeated ones too; return ``out``."""
-    check_range(index, 0, out.shape[axis])
+    _checked(index, 0, out.shape[axis])
     np.add.at(out, _grid(index, axis), values)
     return out
 
@@ -79,7 +87,7 @@ def add_at(out: Array, index: Array, values: Array) -> Array:
     index, values = index.reshape(-1), values.reshape(index.size, *out.shape[1:])
     if index.size == 0:
         return out
-    check_range(index, -len(out), len(out))
+    _checked(index, -len(out), len(out))
     if out.ndim == 1 or type(out) in FOREIGN:
         np.add.at(out, index, values)
         return out
