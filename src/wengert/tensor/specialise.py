@@ -343,8 +343,8 @@ def _everyday_arguments(op: Operator, tensors: list[str], special: bool) -> list
 def _one_floating_type(op: Operator, tensors: list[str]) -> str:
     """The test that the arrays are plain, and those that gradients go to are of one floating type."""
     floats = [p for p in tensors if p in op.wrt or (op.promote and p in op.promoted)] or tensors[:1]
-    same = f"((d := _{floats[0]}.dtype) is F32 or d is F64)"
-    # nothing lazy
+    given = f"_{floats[0]} is not None and " if floats[0] in op.optional else ""
+    same = given + f"((d := _{floats[0]}.dtype) is F32 or d is F64)"
     same += "".join(f" and ({f'_{p} is None or ' if p in op.optional else ''}type(_{p}) is ndarray)" for p in tensors)
     for p in floats[1:]:
         same += f" and (_{p} is None or _{p}.dtype is d)" if p in op.optional else f" and _{p}.dtype is d"
