@@ -250,7 +250,7 @@ def rms_norm_grad(g: Array, x: Array, rstd: Array, weight: Array | None, dims: i
 
 def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
         needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
-    if is_half(x) and (needed[0] or needed[1]):
+    if (needed[0] or needed[1]) and is_half(x):
         found = batch_norm_grad(widened(g), widened(x), mean, rstd, widened(weight), training, needed)
         return tuple(None if a is None else cast(a, x.dtype) for a in found)  # type: ignore[return-value]
     value = _kernels.batch_norm_grad(g, x, mean, rstd, weight, training, needed[0])

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DistBackendError
 from ..stores import HashStore, at_exit
-from . import joining
+from . import joining, watching
 from .wireup import VARIABLES, Manager
 
 if TYPE_CHECKING:
@@ -98,6 +98,11 @@ class World(Processes):
         self.library, self.manager = library, manager
         self.stuck = False
         self.exit_code = 0  # with which the program is about to end
+        here = {rank: pid for rank, (host, pid) in enumerate(self.peers) if host == self.host}
+        self.first = min(here)  # of the ranks on this node
+        if manager is None and self.size > 1:
+            self.watcher = watching.start(self.size, here) if self.rank == self.first else None
+            self.comm.barrier()  # nobody leaves before it can be told
         at_exit(self.leave)
 
     def leave(self) -> None:
@@ -107,6 +112,7 @@ class World(Processes):
         failed = self.stuck or self.exit_code != 0 or getattr(sys, "last_value", None) is not None or _raising()
         sys.stdout.flush()
         if self.manager is None:
+            watching.leave(self.peers[self.first][1], self.rank)
             if failed:
                 sys.stderr.flush()
                 time.sleep(_SAID)
