@@ -174,3 +174,10 @@ def test_an_index_beyond_a_later_dimension(torch, wrong):
     for call in (lambda: x[key], lambda: x.__setitem__(key, 1)):
         with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for dimension"):
             call()
+
+
+def test_gradient_of_selected_slices_of_nothing(torch):
+    x = torch.zeros(0, 2, 0, requires_grad=True)
+    x.index_select(1, torch.tensor([0, 1, 1])).sum().backward()
+    assert x.grad.shape == (0, 2, 0)
+    assert torch.zeros(0, 3).index_add(1, torch.tensor([2, 2]), torch.zeros(0, 2)).shape == (0, 3)

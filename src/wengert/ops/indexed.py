@@ -26,6 +26,8 @@ operator, composite = family("torch", "Tensor")
 
 def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
     """Add the slices of ``values`` along ``dim`` to those of the contiguous ``out`` that ``index`` names."""
+    if not values.size:
+        return out
     if dim:
         n, row = out.shape[dim], out.shape[dim + 1 :]
         index = in_each(index, prod(out.shape[:dim]), n)
