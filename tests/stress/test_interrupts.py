@@ -151,9 +151,9 @@ NAMES = (
 # These act when they are called, before there is a block that could switch back; PyTorch leaves as many: half of the
 # interrupts.
 AT_ONCE = ("set_grad_enabled", "set_detect_anomaly")
-# Without the extension entering and leaving are functions in Python: of 300 interrupts up to 50 were left, of PyTorch's
-# own 79.
-PLAIN, CALLED = 1 / 3, 3 / 4
+# Without the extension entering and leaving are functions in Python: of 300 interrupts up to 65 were left, of PyTorch's
+# own 79. The bounds are four standard deviations of 100 away from what is usual.
+PLAIN, CALLED = 0.4, 3 / 4
 
 
 def bound(name, count):
@@ -165,7 +165,7 @@ def bound(name, count):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", [0])
 def test_interrupts(name, seed):
-    assert left(wengert, name, 20, seed) <= bound(name, 20)
+    assert left(wengert, name, 100, seed) <= bound(name, 100)
 
 
 @pytest.mark.slow
