@@ -59,5 +59,6 @@ def test_pytorch_reads_our_checkpoints_and_we_read_its(torch, torchrun, tmp_path
     ours, other = str(tmp_path / "ours"), str(tmp_path / "theirs")
     everyone_done(torchrun("checkpoints.py", 2, "save", ours), 2)
     everyone_done(theirs(1, "load", ours), 1)
-    everyone_done(theirs(2, "save", other), 2)
+    saved = theirs(2, "save", other)  # after which PyTorch's process aborts at times, as it ends
+    assert all(f"rank {rank} of 2 is done" in saved.out for rank in range(2)), saved
     everyone_done(torchrun("checkpoints.py", 3, "load", other), 3)
