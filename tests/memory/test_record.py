@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 import warnings
 from collections import OrderedDict
 
@@ -329,14 +331,24 @@ def test_plans_of_models_that_do_other_things():
     assert F.mse_loss(found.apply(model)(sample), model(sample)) == 0
 
 
-def test_devices_are_arguments():
-    class Placed(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = nn.Linear(8, 8)
+def test_devices_are_arguments(tmp_path):
+    """Of a program that calls the package ``torch``: there the class of devices has another module."""
+    program = tmp_path / "program.py"
+    program.write_text("""
+import torch
+from torch import nn
+from torch.utils.checkpoint import plan
 
-        def forward(self, x):
-            return torch.tanh(self.layer(x)) + torch.arange(8, device=x.device)
+class Placed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
 
-    model, sample = nn.Sequential(Placed(), Placed()), torch.randn(4, 8)
-    assert plan(model, sample, 1.0, repeats=1, progress=False).plan.layout["whole"] is None
+    def forward(self, x):
+        return torch.tanh(self.layer(x)) + torch.arange(8, device=x.device)
+
+model = nn.Sequential(Placed(), Placed())
+print(plan(model, torch.randn(4, 8), 1.0, repeats=1, progress=False).plan.layout["ends"])
+""", encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "wengert", "run", program], capture_output=True, text=True)
+    assert "'tanh'" in done.stdout, done.stdout + done.stderr  # not the two modules as they are

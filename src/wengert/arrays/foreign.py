@@ -372,8 +372,9 @@ def check_range(index: Any, low: int, high: int, text: str = "index out of range
 
 def raise_found() -> None:
     """Raise what the checks of integers on devices have found so far."""
-    while _unchecked:
-        (_, low, high, text), ends = _unchecked.popitem()
+    for key in list(_unchecked):
+        ends = _unchecked.pop(key, ())  # another thread may have looked at them
+        _, low, high, text = key
         for end in (int(end.inner) for end in ends):
             if not low <= end < high:
                 _unchecked.clear()
