@@ -3,13 +3,14 @@
     python -m benchmarks.plans            # all
     python -m benchmarks.plans gpt unet
 
-For each network and budget: the peak that was measured as a part of the budget (and where it is far below, that of the
-next faster plan), the time as predicted and as measured, in times of the step without a plan, and that of
-``checkpoint_sequential`` with the best number of segments that needs no more memory (networks that are a sequence),
-ours and PyTorch's. PyTorch's is read in two ways. "Same part": its best in the same part of the memory of its own step,
-in times of its own step. "Same bytes": the milliseconds of that, and of our plan for as many bytes as it holds. All
-ways to run a network alternate, those of both libraries; the least time of each counts. Times are those of the
-processor, so that other programs matter little: set ``OMP_NUM_THREADS=1``.
+For each network and budget: the peak that was measured as a part of the budget (and where one far below was predicted,
+the peak of the next faster plan, with a star where it is certain that no faster one fits), the time as predicted and as
+measured, in times of the step without a plan, and that of ``checkpoint_sequential`` with the best number of segments
+that needs no more memory (networks that are a sequence), ours and PyTorch's. PyTorch's is read in two ways. "Same
+part": its best in the same part of the memory of its own step, in times of its own step. "Same bytes": the milliseconds
+of that, and of our plan for as many bytes as it holds. All ways to run a network alternate, those of both libraries;
+the least time of each counts. Times are those of the processor, so that other programs matter little: set
+``OMP_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ import wengert as torch
 from tests.memory import nets
 from wengert import nn
 from wengert.memory import measure
+from wengert.memory.chain import simulate
 from wengert.memory.plan import BudgetError, fitted
+from wengert.memory.solver import Sizes, Table
 from wengert.nn import functional as F
 from wengert.utils.checkpoint import checkpoint_sequential, plan
 
@@ -158,15 +161,29 @@ def times(row):
     return "" if row is None else f"×{row[1]:.3f}"
 
 
+def is_fastest(chain, found):
+    """Whether no schedule that the solver knows is faster within the budget, whatever it rounds.
+
+    Sizes are rounded so that the sum of neighbours is right to a step. At no time are more than n pieces held, so that
+    with 2n + 4 steps more than the budget the table allows whatever fits exactly.
+    """
+    n, unit = len(chain.blocks), max(1, found.budget // 3000)
+    table = Table(Sizes(chain), found.budget + (2 * n + 4) * unit, unit)
+    return table.t[0, 0, n - 1, -1] >= simulate(chain, found.schedule).time * (1 - 1e-5)
+
+
 def following(whole, found):
-    """Where a peak is far below the budget: the peak of the next plan that is faster, as text."""
+    """Where a peak is predicted to be far below the budget: the peak of the next plan that is faster, as text; with a
+    star where it is certain that no faster one fits.
+    """
     if found.peak >= 0.95 * found.budget:
         return ""
+    star = "*" if is_fastest(whole.chain, found) else ""
     for k in range(1, 200):
         more = fitted(whole.chain, int(found.budget * (1 + 0.005 * k)), layout=whole.layout)
         if more.time < found.time:
-            return f" (next {more.peak / found.budget:.3f})"
-    return ""
+            return f" (next {more.peak / found.budget:.3f}{star})"
+    return star
 
 
 def plans_of(whole, parts):

@@ -295,6 +295,60 @@ double conv_cost(const struct conv *v)
     return packed < in_place ? packed : in_place;
 }
 
+/* ---- which way ---- */
+
+static const char *const WAY_NAMES[WAYS] = {"depthwise", "winograd", "broad", "columns", "in place", "packed", "dots", "tiles"};
+
+/* The last convolution of a thread. */
+static _Thread_local struct chosen {
+    int only; /* the one way that a test lets it go, plus 1; 0: any */
+    enum way way;
+    double cycles[WAYS], others[WAYS]; /* of ways that were weighed, else 0 */
+} chosen;
+
+int conv_pays(enum way way, double cycles, double others)
+{
+    chosen.cycles[way] = cycles, chosen.others[way] = others;
+    return chosen.only ? chosen.only == (int)way + 1 : cycles < others;
+}
+int conv_took(enum way way, int done)
+{
+    if (done) chosen.way = way;
+    return done;
+}
+void conv_forget(void)
+{
+    chosen = (struct chosen){.only = chosen.only};
+}
+
+/* conv_chosen(): the way of this thread's last convolution, and for each way that was weighed its cycles and those of the others, in
+ * a unit of its own. */
+static PyObject *conv_chosen(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module, (void)args;
+    if (count) return PyErr_Format(PyExc_TypeError, "expected no arguments");
+    PyObject *weighed = PyDict_New();
+    for (int k = 0; weighed && k < WAYS; k++) {
+        PyObject *pair = chosen.others[k] > 0 ? Py_BuildValue("dd", chosen.cycles[k], chosen.others[k]) : NULL;
+        if (pair && PyDict_SetItemString(weighed, WAY_NAMES[k], pair) < 0) PyErr_Clear();
+        Py_XDECREF(pair);
+    }
+    return weighed ? Py_BuildValue("sN", WAY_NAMES[chosen.way], weighed) : NULL;
+}
+
+/* conv_only(name | None): convolutions of this thread go this way wherever they can, for measurements. */
+static PyObject *conv_only(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
+    int only = args[0] == Py_None ? 0 : -1;
+    for (int k = 0; k < WAYS && only < 0; k++)
+        if (PyUnicode_Check(args[0]) && !PyUnicode_CompareWithASCIIString(args[0], WAY_NAMES[k])) only = k + 1;
+    if (only < 0) return PyErr_Format(PyExc_ValueError, "no way to compute convolutions: %R", args[0]);
+    chosen.only = only;
+    Py_RETURN_NONE;
+}
+
 /* The filters of each lattice and group in panels, some tiles at a time. */
 static void filters_task(void *context, size begin, size end, int chunk)
 {
@@ -377,7 +431,8 @@ static int run_windows(struct conv *v)
     const size high = kernels->gemm_rows, tiles = tiles_of(v->rows, high);
     const int chunks = conv_share_out(v, one, tiles), bias = !!v->bias;
     const int whole = v->lattices == 1 && first->depth == v->filter_step && first->tap[first->depth - 1] == first->depth - 1;
-    v->in_place = cost_of(v, 1) < cost_of(v, 0), v->behind = behind(v);
+    v->in_place = conv_pays(BY_IN_PLACE, cost_of(v, 1), cost_of(v, 0)), v->behind = behind(v);
+    conv_took(v->in_place ? BY_IN_PLACE : BY_PACKED, 1);
     const int direct = !v->in_place && whole && !bias && v->images * windows <= FEW_PANELS * tile_columns(v); /* too few for packing to pay */
     size numbers = 0;
     for (int k = 0; k < v->lattices; k++) v->lattice[k].depth += bias, numbers += tiles * high * v->lattice[k].depth;
@@ -436,14 +491,15 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     PyArrayObject *image = contiguous(args[0]), *x = image ? conv_pick(&v, image) : NULL, *weight = contiguous(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
     PyArrayObject *out = x && weight && (bias || args[2] == Py_None) ? new_like(given, n, shape) : NULL;
     if (out && conv_has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {
+        conv_forget();
         conv_pad_images(&v, 1);
         conv_lattice(&v);
         v.from = PyArray_BYTES(x), v.weight = PyArray_BYTES(weight), v.bias = bias ? PyArray_BYTES(bias) : NULL, v.out = PyArray_BYTES(out);
         v.rows = v.filters, v.filter_step = v.channels * v.kernel, v.bundle = v.filters * v.filter_step;
         v.from_image = v.channels * v.pixels, v.out_filter = v.results, v.out_image = v.groups * v.filters * v.results;
-        int done = depthwise_run(&v, 0);
-        if (!done) done = winograd_run(&v, 0);
-        if (!done) done = broad_run(&v);
+        int done = conv_took(BY_DEPTHWISE, depthwise_run(&v, 0));
+        if (!done) done = conv_took(BY_WINOGRAD, winograd_run(&v, 0));
+        if (!done) done = conv_took(BY_BROAD, broad_run(&v));
         if (done < 0 || (!done && run_windows(&v) < 0)) Py_CLEAR(out);
     } else Py_CLEAR(out);
     conv_release(&v);
@@ -508,15 +564,16 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
     if (remainders > 1000 || is_mostly_zeros(&v)) NOT_HANDLED();
     PyArrayObject *g = contiguous(args[0]), *weight = contiguous(args[1]), *out = g && weight ? new_like(g, n, shape) : NULL;
     if (out && conv_has_memory(&v, 2 * v.filters * v.kernel, (size)remainders)) {
+        conv_forget();
         conv_straighten(&v);
         pad_gradients(&v);
         backward_lattices(&v);
         v.from = PyArray_BYTES(g), v.weight = PyArray_BYTES(weight), v.out = PyArray_BYTES(out);
         v.rows = v.channels, v.filter_step = v.kernel, v.bundle = v.filters * v.channels * v.kernel;
         v.from_image = v.filters * v.results, v.out_filter = v.pixels, v.out_image = v.groups * v.channels * v.pixels;
-        int done = depthwise_run(&v, 1);
-        if (!done) done = winograd_run(&v, 1);
-        if (!done) done = columns_run(&v);
+        int done = conv_took(BY_DEPTHWISE, depthwise_run(&v, 1));
+        if (!done) done = conv_took(BY_WINOGRAD, winograd_run(&v, 1));
+        if (!done) done = conv_took(BY_COLUMNS, columns_run(&v));
         if (!done && is_partly_empty(&v)) memset(v.out, 0, PyArray_NBYTES(out));
         if (done < 0 || (!done && v.lattices && run_windows(&v) < 0)) Py_CLEAR(out);
     } else Py_CLEAR(out);
@@ -527,4 +584,4 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef conv_methods[] = {METHOD(conv), METHOD(conv_input), METHOD(conv_weight), {NULL, NULL, 0, NULL}};
+PyMethodDef conv_methods[] = {METHOD(conv), METHOD(conv_input), METHOD(conv_weight), METHOD(conv_chosen), METHOD(conv_only), {NULL, NULL, 0, NULL}};

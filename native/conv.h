@@ -44,6 +44,15 @@ struct conv {
     size spare, behind; /* numbers that may be read behind all images, and that the kernels read behind those at hand */
 };
 
+/* Ways to compute a convolution; conv.c has their names. */
+enum way { BY_DEPTHWISE, BY_WINOGRAD, BY_BROAD, BY_COLUMNS, BY_IN_PLACE, BY_PACKED, BY_DOTS, BY_TILES, WAYS };
+
+/* Whether a way is taken: it is, if it takes fewer cycles than the others would, unless a test says which way to go. And what came of
+ * a way, which is handed on. Both are noted for `conv_chosen`. */
+int conv_pays(enum way way, double cycles, double others);
+int conv_took(enum way way, int done);
+void conv_forget(void);
+
 static inline size tile_columns(const struct conv *v)
 {
     return kernels->gemm_columns_bytes / v->width;

@@ -125,13 +125,13 @@ static int images_pay(const struct conv *v, double windows)
         const double panels = (double)tiles_of(v->images * l->count[0] * l->count[1] * l->count[2], tile_columns(v)), runs = wide / (double)l->count[2] + 1;
         other += (double)l->depth * (panels * (rows + 1 + 1.3 * runs) + 0.9 * rows);
     }
-    return taps * (filters * (tiles + 0.6) + 1.6 * windows) < other;
+    return conv_pays(BY_COLUMNS, taps * (filters * (tiles + 0.6) + 1.6 * windows), other);
 }
 static int weights_pay(const struct conv *v, double windows)
 {
     const double wide = (double)tile_columns(v), filters = (double)v->filters, taps = (double)v->channels * v->kernel;
     const double reading = 1 + 4 / (double)v->kernel; /* taps of a channel lie close together */
-    return taps * (filters * (windows / wide + 0.1) + reading * windows) < filters * (double)v->lattice->depth * (1.05 * windows / wide + 1);
+    return conv_pays(BY_COLUMNS, taps * (filters * (windows / wide + 0.1) + reading * windows), filters * (double)v->lattice->depth * (1.05 * windows / wide + 1));
 }
 
 int columns_run(const struct conv *given)

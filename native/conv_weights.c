@@ -87,7 +87,7 @@ static int are_few(const struct conv *v)
     const double row = is_one_line(v) ? (double)l->step[1] : (double)tiles_of(l->count[2], (size)lanes) * lanes;
     const double taps = (double)l->depth, filled = tiles_of(l->depth, 3) * 3.0;
     const double dots = (filters < 3 ? 1.5 * filters : tiles_of(v->filters, 4) * 4.0) * row / (double)l->count[2] * filled / taps * 1.05;
-    return filters < MANY && dots < tiles;
+    return filters < MANY && conv_pays(BY_DOTS, dots, tiles);
 }
 
 int conv_is_finite(const char *numbers, size count, int type)
@@ -157,15 +157,16 @@ PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
         NOT_HANDLED();
     PyArrayObject *image = contiguous(args[0]), *x = image ? conv_pick(v, image) : NULL, *g = contiguous(args[1]), *out = x && g ? new_like(g, n, shape) : NULL;
     if (out && conv_has_memory(v, 2 * v->channels * v->kernel + SPARE, 1)) {
+        conv_forget();
         conv_pad_images(v, 1);
         conv_lattice(v);
         v->from = PyArray_BYTES(x), v->from_image = v->channels * v->pixels, job.grad = PyArray_BYTES(g);
-        int done = depthwise_weights(v, job.grad, PyArray_BYTES(out));
-        if (!done) done = columns_weights(v, job.grad, PyArray_BYTES(out), COLUMNS_FIRST);
-        if (!done) done = winograd_weights(v, job.grad, PyArray_BYTES(out));
-        if (!done) done = columns_weights(v, job.grad, PyArray_BYTES(out), CONV_WINDOWS);
+        int done = conv_took(BY_DEPTHWISE, depthwise_weights(v, job.grad, PyArray_BYTES(out)));
+        if (!done) done = conv_took(BY_COLUMNS, columns_weights(v, job.grad, PyArray_BYTES(out), COLUMNS_FIRST));
+        if (!done) done = conv_took(BY_WINOGRAD, winograd_weights(v, job.grad, PyArray_BYTES(out)));
+        if (!done) done = conv_took(BY_COLUMNS, columns_weights(v, job.grad, PyArray_BYTES(out), CONV_WINDOWS));
         job.few = are_few(v);
-        if (!done) done = run_weights(&job, PyArray_BYTES(out)) < 0 ? -1 : 1;
+        if (!done) done = conv_took(job.few ? BY_DOTS : BY_TILES, run_weights(&job, PyArray_BYTES(out)) < 0 ? -1 : 1);
         if (done > 0 && job.few && !conv_is_finite(PyArray_BYTES(out), PyArray_SIZE(out), v->type)) /* zeros between gradients met what is not finite */
             job.few = 0, done = run_weights(&job, PyArray_BYTES(out));
         if (done < 0) Py_CLEAR(out);

@@ -259,7 +259,7 @@ class Run:
         names: dict[str, list[Holder]] = {}
         own: dict[int, dict[int, Holder]] = {}
         for holder in (ref() for ref in recorder.holders):
-            if holder is None or holder.filled:
+            if holder is None or holder.filled or (holder.unread is not None and self._left_blank(holder, outputs)):
                 continue
             if holder.name is None:
                 if keep is ALL or segment.operations[holder.operation].name in keep:
@@ -277,6 +277,14 @@ class Run:
         if keep:
             self.kept[i] = kept
         return {name: env[name] for name in segment.outputs} if outputs else {}
+
+    def _left_blank(self, holder: Holder, outputs: bool) -> bool:
+        """Whether what a plain backward does not look at need not be computed."""
+        if not outputs and modes().grad:
+            return False  # a backward that is recorded
+        if not outputs:
+            holder.blank()
+        return True
 
     def _compute(self, segment: Segment, recorder: Recorder, env: dict[str, Any], needed: list[bool], wanted: set[str],
             names: dict[str, list[Holder]], own: dict[int, dict[int, Holder]], kept: dict[str, Any],

@@ -38,9 +38,11 @@ class Holder:
     in it, seen as ``view`` says. Without a name, ``number`` counts what the operation held.
 
     ``node``, ``place``: what it was taken out of. Without a node, ``tensor`` is given to the one who asks.
+    ``unread``: shape and type, where a plain backward does not look at the numbers.
     """
 
-    __slots__ = ("__weakref__", "block", "filled", "name", "node", "number", "operation", "place", "tensor", "view")
+    __slots__ = ("__weakref__", "block", "filled", "name", "node", "number", "operation", "place", "tensor",
+        "unread", "view")
 
     def __init__(self, block: int, operation: int, number: int) -> None:
         self.block, self.operation, self.number = block, operation, number
@@ -48,6 +50,7 @@ class Holder:
         self.view: tuple[Any, ...] | None = None
         self.node: weakref.ref[Any] | None = None
         self.place: Place = 0, -1
+        self.unread: tuple[Any, Any] | None = None
         self.tensor: Any = None
         self.filled = False
 
@@ -69,6 +72,11 @@ class Holder:
             self.tensor = array if isinstance(array, Tensor) else _wrapped(array)
         elif node is not None and node.saved is not None:
             put(node, self.place, array)
+
+    def blank(self) -> None:
+        """Nobody will look at the numbers: an array without memory of its own will do."""
+        shape, dtype = self.unread or ((), None)
+        self.fill(np.broadcast_to(np.zeros((), dtype), shape))
 
     def _seen(self, t: Any) -> Any:
         array = t._wg_data
@@ -151,11 +159,18 @@ def arrays_of(node: Any) -> Iterator[tuple[Place, np.ndarray]]:
                     yield (at, number), array
 
 
+def _is_unread(node: Any, place: Place) -> bool:
+    """Whether a plain backward does not look at an array of a node."""
+    names = node.op.saved
+    return place[0] < 3 * len(names) and names[place[0] // 3] in node.op.unread
+
+
 class Recorder:
     """Takes out of the graph of one block what is not kept. ``keep``: names of operations whose results are kept, and
     what else they hold; None for all. The block's inputs are always taken out.
 
-    ``sizes``: the bytes that the graph would hold, by value (``=name``) and by operation, of its own.
+    ``sizes``: the bytes that the graph would hold, by value (``=name``) and by operation, of its own. ``unread``: those
+    that only a block which keeps all keeps, as a plain backward does not look at them.
     """
 
     def __init__(self, block: int, segment: Segment, env: dict[str, Any], keep: frozenset[str] | None,
@@ -167,6 +182,7 @@ class Recorder:
         self.inputs = set(env)
         self.grads: dict[str, list[bool]] = {}
         self.sizes: dict[str, int] = {}
+        self.unread = 0
         self.marks: list[int] = []  # by operation what ``begin`` gave
         self.taken: dict[int, tuple[Any, list[tuple[Place, Holder]]]] = {}  # by the identity of a node
         self.done: set[int] = set()  # operations whose arrays have been taken out
@@ -228,6 +244,8 @@ class Recorder:
                 if id(base_of(array)) in self.constant:
                     continue
                 holder = Holder(self.block, at, number)
+                if self.keep is not ALL and _is_unread(node, place):
+                    holder.unread = array.shape, array.dtype
                 if not self._kept(op, holder, array):
                     holder.node, holder.place = weakref.ref(node), place
                     self.holders.append(weakref.ref(holder))
@@ -243,7 +261,7 @@ class Recorder:
         for node in self._nodes(env):
             found = self.taken.get(id(node))
             rows.append((getattr(node, "op", type(node)), [] if found is None else
-                [(place, h.operation, h.name, h.number, h.view) for place, h in found[1]]))
+                [(place, h.operation, h.name, h.number, h.view, h.unread) for place, h in found[1]]))
         self.taken.clear()
         return rows, self.grads
 
@@ -255,9 +273,10 @@ class Recorder:
                 zip(nodes, rows)):
             return False
         for node, (_, places) in zip(nodes, rows):
-            for place, operation, name, number, view in places:
+            for place, operation, name, number, view, unread in places:
                 holder = Holder(self.block, operation, number)
                 holder.name, holder.view, holder.place, holder.node = name, view, place, weakref.ref(node)
+                holder.unread = unread
                 self.holders.append(weakref.ref(holder))
                 put(node, place, Packed(holder, unpack))
         return True
@@ -270,8 +289,12 @@ class Recorder:
         base = base_of(array)
         known = self.known.get(id(base))
         if known is None or known[3]() is not base or known[2] != array.dtype:
+            if holder.unread is not None:
+                self.unread += array.nbytes
+                return False
             self.sizes[op.name] = self.sizes.get(op.name, 0) + array.nbytes
             return self.keep is ALL or op.name in self.keep
+        holder.unread = None
         holder.stand_for(known[0], known[1], array)
         self.sizes[f"={known[0]}"] = base.nbytes
         return known[0] not in self.inputs and (self.keep is ALL or (known[0] in self.keep

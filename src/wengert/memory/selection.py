@@ -70,7 +70,7 @@ def times_of(program: Program, bench: Bench, tensors: Sequence[Any], masked: Ite
 def _sets(segment: Segment, recorder: Recorder, times: dict[str, float]) -> list[list[str]]:
     """The sets of operations whose results (and what else they save) are kept."""
     saves: dict[str, int] = {}
-    changing = 0  # bytes that only a block which keeps all can keep
+    changing = recorder.unread  # bytes that only a block which keeps all keeps
     for op in segment.operations:
         held = recorder.sizes.get(op.name, 0)
         result = 0 if op.name in segment.outputs else recorder.sizes.get(f"={op.name}", 0)

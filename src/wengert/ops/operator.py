@@ -52,7 +52,8 @@ of the result, or of each.
 forward takes and gives numbers that are yet to be conjugated or negated (``arrays.lazy``); others see the memory as it
 is.
 
-``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``.
+``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``; ``unread`` those of a
+rule that a plain backward does not look at, as only gradients of higher order do.
 
 *PyTorch's names*: ``node`` is the name of the recorded node. Where PyTorch has two node names for
 one operator, ``without=dict(exponent="PowBackward0")`` gives the name if that argument is not a tensor (but a
@@ -64,8 +65,7 @@ alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. With `
 which runs that kernel, has edges to ``whole`` and leaves one node (``g`` is called ``grad_output`` there): ``grad`` is
 the rules of that operator, or ``"replayed"``, and the expression is recorded and walked when its gradient is wanted
 (``("replayed", kernel)``: unless ``kernel(g, needs, ...)`` may compute it, on arrays).
-``by_example=True`` if it looks at the numbers of its arguments (in a mapped function it is then called for each
-example).
+``by_example=True`` if it looks at the numbers of its arguments (a mapped function calls it for each example).
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class Operator:
     __slots__ = ("aliases", "aux", "consts", "covered", "defaults", "differentiable", "doc", "flags", "forward",
         "inplace", "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name", "nondifferentiable",
         "opmath", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "push", "rules",
-        "saved", "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view", "wirtinger", "without",
-        "wrt")
+        "saved", "scalars", "tensor_lists", "tensors", "undefined", "unread", "users", "variadic", "view", "wirtinger",
+        "without", "wrt")
 
     name: str
     forward: Callable[..., Any]
@@ -134,7 +134,7 @@ class Operator:
         self.kernel, self.opmath = options.get("kernel"), options.get("opmath", False)
         self.scalars = options.get("scalars", "one" if self.promote and len(self.tensors) > 1 else "")
         self.view, self.lazy = options.get("view", False), options.get("lazy", False)
-        self.wirtinger = options.get("wirtinger", False)
+        self.wirtinger, self.unread = options.get("wirtinger", False), options.get("unread", ())
         self.inplace = options.get("inplace", False)
         self.variadic = options.get("variadic")
         self.places = options["places"]

@@ -83,7 +83,8 @@ def lstm_layer_grad(F, g, g_h, g_c, gates, w_hh, h0, c0, output, cells, act, siz
 @operator(
     grad=lambda F, g, needs, gates, w_hh, h0, c0, output, cells, act, sizes, reverse: F.lstm_layer_grad(*g, gates, w_hh,
         h0, c0, output, cells, act, sizes, reverse, needs),
-    wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c", "cells", "act"), nondifferentiable=("cells", "act"))
+    wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c", "cells", "act"), nondifferentiable=("cells", "act"),
+    unread=("gates",))
 def lstm_layer(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes, reverse):
     """An LSTM over packed rows: outputs, last ``h`` and ``c``, cells and gates. Hochreiter and Schmidhuber, 1997."""
     return raw.lstm(gates, w_hh, h0, c0, sizes, reverse)
@@ -118,7 +119,7 @@ def gru_layer_grad(F, g, g_h, gates, w_hh, b_hh, h0, output, act, sizes, reverse
 @operator(
     grad=lambda F, g, needs, gates, w_hh, b_hh, h0, output, act, sizes, reverse: F.gru_layer_grad(*g, gates, w_hh,
         b_hh, h0, output, act, sizes, reverse, needs),
-    wrt=("gates", "w_hh", "b_hh", "h0"), outputs=("output", "h", "act"), nondifferentiable=("act",))
+    wrt=("gates", "w_hh", "b_hh", "h0"), outputs=("output", "h", "act"), nondifferentiable=("act",), unread=("gates",))
 def gru_layer(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes, reverse):
     """Gated recurrent units over packed rows: outputs, last state, all gates. Cho et al., 2014."""
     return raw.gru(gates, w_hh, b_hh, h0, sizes, reverse)
@@ -149,7 +150,7 @@ def elman_layer_grad(F, g, g_h, gates, w_hh, h0, output, relu, sizes, reverse, n
 @operator(
     grad=lambda F, g, needs, gates, w_hh, h0, output, relu, sizes, reverse: F.elman_layer_grad(*g, gates, w_hh,
         h0, output, relu, sizes, reverse, needs),
-    wrt=("gates", "w_hh", "h0"), outputs=("output", "h"))
+    wrt=("gates", "w_hh", "h0"), outputs=("output", "h"), unread=("gates",))
 def elman_layer(gates: Array, w_hh: Array, h0: Array, relu, sizes, reverse):
     """A simple recurrence over packed rows: outputs, last state. Elman, 1990."""
     return raw.elman(gates, w_hh, h0, relu, sizes, reverse)

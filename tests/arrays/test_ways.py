@@ -1,0 +1,113 @@
+"""How convolutions are computed: which way is chosen for which shape, and that all ways give the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wengert.arrays import kernels as K
+
+pytestmark = pytest.mark.skipif(not K.available, reason="there is one way without the native kernels")
+
+#: By layer (as in ``benchmarks.convolutions``) the ways of the results, of the gradient in the images and of that in
+#: the filters, where ``benchmarks.ways`` measured them to be faster than all others by a tenth and more (AVX-512).
+FASTEST = {
+    "3x3 64, 56": ("winograd", "winograd", "winograd"),
+    "3x3/2 64-128, 56": (None, "winograd", "winograd"),
+    "3x3 256, 14": ("winograd", "winograd", "winograd"),
+    "3x3/2 256-512, 14": (None, "columns", None),
+    "3x3 512, 7": ("winograd", "winograd", None),
+    "1x1 512-2048, 7": (None, "columns", "columns"),
+    "3x3 256, 4": (None, "winograd", "winograd"),
+    "3x3 512, 2": ("packed", "columns", "columns"),
+    "3x3 512, 1": (None, "packed", "tiles"),
+    "3x3 3-64, 32": (None, "in place", "tiles"),
+    "3x3 16, 32": ("in place", "in place", None),
+    "3x3 32, 16": ("winograd", "winograd", "winograd"),
+    "3x3 64, 8": ("winograd", "winograd", "winograd"),
+    "3x3 1-32, 28": ("packed", "in place", "tiles"),
+    "3x3 32-64, 26": ("winograd", "winograd", "winograd"),
+    "32 groups 3x3 128, 28": ("in place", "in place", "dots"),
+    "3x3 64-32, 64": ("winograd", "winograd", "winograd"),
+    "3x3x3 16-32, 8x32x32": ("winograd", "in place", "tiles"),
+    "transposed 4x4/2 64-1, 14": ("packed", "in place", "tiles"),
+    "transposed 2x2/2 64-32, 32": (None, None, "tiles"),
+    "depthwise 3x3 512, 14": ("depthwise", "depthwise", "depthwise"),
+}
+PROGRAM = """
+import json, sys
+from benchmarks.ways import calls
+from wengert.arrays import _kernels as native
+if native.instruction_set == "avx512":
+    found = {}
+    for name in json.loads(sys.argv[1]):
+        for what, call in calls(name).items():
+            call()
+            found[f"{name}: {what}"] = native.conv_chosen()
+    print(json.dumps(found))
+"""
+
+
+def test_what_was_measured_to_be_fastest_is_chosen() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, json.dumps(list(FASTEST))], check=True, timeout=300,
+        capture_output=True, text=True, env={**os.environ, "WENGERT_ISA": "avx512"})
+    if not done.stdout:
+        pytest.skip("the processor has no AVX-512")
+    found = json.loads(done.stdout)
+    wanted = {f"{name}: {what}": way for name, row in FASTEST.items()
+        for what, way in zip(("results", "images", "filters"), row, strict=True) if way is not None}
+    assert {name: found[name][0] for name in wanted} == wanted
+    for name, (way, weighed) in found.items():  # what is noted is what was decided
+        for other, (cycles, others) in weighed.items():
+            if other != "dots" or way in ("dots", "tiles"):  # these two are weighed in any case
+                assert cycles < others if other == way else cycles >= others, name
+
+
+SHAPES = {  # images, filters, stride, padding, groups
+    "many channels": ((4, 64, 9, 9), (40, 64, 3, 3), 1, 1, 1),
+    "few windows": ((4, 96, 4, 4), (64, 96, 3, 3), 2, 1, 1),
+    "few filters": ((3, 5, 20, 21), (6, 5, 3, 3), 1, 1, 1),
+    "one tap": ((4, 40, 6, 7), (72, 40, 1, 1), 1, 0, 1),
+    "groups": ((2, 24, 11, 10), (16, 6, 3, 3), 1, 1, 4),
+    "depthwise": ((2, 8, 14, 14), (8, 1, 3, 3), 1, 1, 8),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_all_ways_give_the_same(name: str) -> None:
+    from wengert.arrays import _kernels as native
+
+    image, weight, stride, padding, groups = SHAPES[name]
+    random = np.random.default_rng(0)
+    x, w = random.standard_normal(image), random.standard_normal(weight)
+    how = (stride,) * 2, (padding,) * 2, (1, 1), groups
+    g = random.standard_normal(native.conv(x, w, None, *how).shape)
+    calls: list[Any] = [lambda: native.conv(x, w, None, *how), lambda: native.conv_input(g, w, x.shape, *how),
+        lambda: native.conv_weight(x, g, w.shape, *how)]
+    seen = set()
+    for call in calls:
+        wanted = call()
+        for way in ("depthwise", "winograd", "broad", "columns", "in place", "packed", "dots", "tiles"):
+            native.conv_only(way)
+            try:
+                found = call()
+                seen.add(native.conv_chosen()[0])
+            finally:
+                native.conv_only(None)
+            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * abs(wanted).max())
+    assert len(seen) > (3 if name != "depthwise" else 0)
+
+
+def test_a_way_that_there_is_not() -> None:
+    from wengert.arrays import _kernels as native
+
+    with pytest.raises(ValueError, match="no way to compute convolutions: 'fast'"):
+        native.conv_only("fast")
+    with pytest.raises(ValueError, match="no way to compute convolutions: 3"):
+        native.conv_only(3)
