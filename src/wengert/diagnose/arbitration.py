@@ -10,15 +10,16 @@ if TYPE_CHECKING:
     from .findings import Finding, Report
 
 CUTS = frozenset(name for name in VERDICTS if name.startswith("cut-"))
+LOSSES = ("loss-input", "loss-target")  # what has no lower bound diverges
 
 #: A verdict -> those of which it is a consequence: where one of these was found, it is not said.
 CONSEQUENCES: dict[str, frozenset[str]] = {
-    "norm-spike": frozenset(("nonfinite-forward", "nonfinite-backward", "masked-nan", "exploding", "stale-gradient",
-        "update-ratio")),
-    "exploding": frozenset(("nonfinite-backward", "masked-nan", "stale-gradient")),
+    "norm-spike": frozenset((*LOSSES, "nonfinite-forward", "nonfinite-backward", "masked-nan", "exploding",
+        "stale-gradient", "update-ratio")),
+    "exploding": frozenset((*LOSSES, "nonfinite-backward", "masked-nan", "stale-gradient")),
     "update-ratio": frozenset(("nonfinite-forward", "nonfinite-backward", "masked-nan", "exploding")),
-    "nonfinite-backward": frozenset(("masked-nan", "nonfinite-forward")),
-    "nonfinite-forward": frozenset(("masked-nan",)),
+    "nonfinite-backward": frozenset((*LOSSES, "masked-nan", "nonfinite-forward")),
+    "nonfinite-forward": frozenset((*LOSSES, "masked-nan")),
     "vanishing": frozenset(("saturated", "dead-relu")),
     "accumulation-scale": frozenset(("optimizer-holds-other", "not-in-optimizer")),  # whose gradients nobody clears
     "unused": frozenset(("no-grad-training",)),

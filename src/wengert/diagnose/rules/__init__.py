@@ -20,6 +20,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("nonfinite", "Nonfinite"),
     ("activations", "Activations"),
     ("gradchecks", "Gradchecks"),
+    ("broadcasts", "Broadcasts"), ("losses", "LossInputs"),
     ("costs", "Costs"),
     ("paths", "Paths"), ("unreached", "Flags"),
 )
