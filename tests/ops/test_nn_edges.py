@@ -700,3 +700,18 @@ def test_alpha_dropout_shifts_by_the_share_that_is_dropped(torch, p):
     y = torch.nn.functional.alpha_dropout(torch.full((200,), 2.0), p, True)
     kept, dropped = 2 * a + 1.7580993408473766 * a * p, -1.7580993408473766 * a * (1 - p)
     assert len(y.unique()) == 2 and abs(y.max() - kept) < 1e-5 and abs(y.min() - dropped) < 1e-5
+
+
+def test_convolutions_of_lines_lie_row_by_row(torch):
+    """PyTorch copies permuted lines first, so what is drawn in the order of memory afterwards is in this order too."""
+    x, w = torch.randn(3, 5, 6).transpose(1, 2), torch.randn(4, 6, 3)
+    assert torch.nn.functional.conv1d(x, w).stride() == (12, 3, 1)
+    assert torch.nn.functional.conv_transpose1d(x, w.transpose(0, 1)[:, :, :1]).stride() == (20, 5, 1)
+
+
+def test_convolutions_see_one_channel_innermost_by_its_strides(torch):
+    line, image = torch.randn(3, 5, 1).transpose(1, 2), torch.randn(2, 5, 6, 1).permute(0, 3, 1, 2)
+    assert torch.nn.functional.conv1d(line, torch.randn(4, 1, 1)).stride() == (20, 1, 4)
+    assert torch.nn.functional.conv2d(image, torch.randn(4, 1, 1, 1)).stride() == (120, 1, 24, 4)
+    assert torch.nn.functional.conv2d(image.clone(memory_format=torch.contiguous_format)[:, :, :4],
+        torch.randn(4, 1, 1, 1)).stride() == (96, 24, 6, 1)

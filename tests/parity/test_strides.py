@@ -77,7 +77,7 @@ DIFFERENT = {
     **{name: _FFT for name in OPS if (name.startswith("fft.") and "shift" not in name) or name == "stft"},
     **dict.fromkeys(("diagonal_scatter", "select_scatter", "slice_scatter"), _GAPS),
     **dict.fromkeys(("__rand__", "__ror__", "__rxor__", "__rsub__", "rsub", "ldexp"), _REFLECTED),
-    **dict.fromkeys(("nn.functional.conv1d", "nn.functional.conv_transpose3d"), "kernels for some sizes only"),
+    "nn.functional.conv_transpose3d": "kernels for some sizes only",
     **dict.fromkeys(("nn.functional.adaptive_avg_pool3d", "nn.functional.interpolate/area"),
         "only where all sizes change, or one is pooled as two"),
     "nn.functional.max_pool1d": "PyTorch has another kernel where no gradient is wanted",

@@ -183,7 +183,7 @@ def lay(y: Any, kind: str, args: Any = ()) -> Any:
         return y if y.ndim < 2 else in_rows(y.swapaxes(-1, -2)).swapaxes(-1, -2)
     if kind != "rows":
         for a in args[:2]:
-            if _innermost_channels(a, kind):
+            if _innermost_channels(a, kind) if kind != "taps" or a is not args[0] else _seen_innermost(a):
                 return np.moveaxis(in_rows(np.moveaxis(y, 1, -1)), -1, 1)
     return y if y.flags.c_contiguous else y.copy()
 
@@ -196,7 +196,7 @@ def _lies_by_rows(y: Any, kind: str, args: Any) -> bool:
         a = args[0]
         return type(a) is np.ndarray and a.flags.c_contiguous and a.shape == y.shape
     a, b = args[:2] if len(args) > 1 else (args[0], None)
-    if type(a) is np.ndarray and not a.flags.c_contiguous:
+    if type(a) is np.ndarray and (not a.flags.c_contiguous or (kind == "taps" and a.shape[1] == 1 and _one_inside(a))):
         return False
     return type(b) is not np.ndarray or bool(b.flags.c_contiguous)
 
@@ -205,6 +205,20 @@ def _innermost_channels(a: Any, kind: str) -> bool:
     if not has_memory(a) or a.flags.c_contiguous or (kind == "pictures" and a.ndim == 5):
         return False
     return seems(_line(a) if a.ndim == 3 and kind != "channels" else a) != "contiguous_format"
+
+
+def _one_inside(a: np.ndarray) -> bool:
+    """Whether the one channel of ``a``, which lies row by row, was innermost once: only the strides tell."""
+    return a.ndim in (3, 4, 5) and a.strides[1] == a.itemsize
+
+
+def _seen_innermost(a: Any) -> bool:
+    """Whether a convolution sees the channels of its images innermost; rows of pixels, only if they lie so anyway."""
+    if not has_memory(a) or (a.ndim == 3 and not a.flags.c_contiguous):
+        return False
+    if a.flags.c_contiguous and not (a.shape[1] == 1 and _one_inside(a)):
+        return False
+    return seems(_line(a) if a.ndim == 3 else a) != "contiguous_format"
 
 
 def _line(a: Any) -> np.ndarray:

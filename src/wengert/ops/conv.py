@@ -38,7 +38,7 @@ def _push_convolution(F: Any, t: Any, input: Any, weight: Any, stride: Any, padd
 @operator(
     grad=lambda F, g, needs, input, weight, stride, padding, dilation, groups: F.convolution_backward(g, input, weight,
         (stride, padding, dilation, groups), needs),
-    wrt=("input", "weight", "bias"), push=_push_convolution, places=(), node="ConvolutionBackward0", layout="lines")
+    wrt=("input", "weight", "bias"), push=_push_convolution, places=(), node="ConvolutionBackward0", layout="taps")
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
     out = K.conv(widened(input), widened(weight), widened(bias), stride, padding, dilation, groups)
@@ -48,7 +48,7 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
 @operator(
     grad=lambda F, g, needs, input, weight, stride, padding, dilation, groups: F.transposed_backward(g, input, weight,
         (stride, padding, dilation, groups), needs),
-    wrt=("input", "weight"), linear="each", places=(), node="ConvolutionBackward0", layout="lines")
+    wrt=("input", "weight"), linear="each", places=(), node="ConvolutionBackward0", layout="taps")
 def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
     out = K.conv_input(widened(input), widened(weight), tuple(shape), stride, padding, dilation, groups)

@@ -33,9 +33,9 @@ is given), ``"any"`` all of them too, a tuple of names only those, ``""`` none.
 *Layout*: how results lie in memory. ``"rows"``: row by row, whatever the strides of the arguments; ``"elementwise"``
 (for what is ``pointwise`` or promotes elementwise, unless it says otherwise): in the order of the arguments;
 ``"first"``: in that of the first; ``"channels"``: row by row, or with the channels innermost where the first argument
-is an image like that (``"lines"``: or a row of pixels; ``"pictures"``: or that, but no volume); ``"columns"``: matrices
-column by column, as LAPACK leaves them. A tuple says it for each result. Without it, results are as the forward makes
-them.
+is an image like that (``"lines"``: or a row of pixels; ``"pictures"``: or that, but no volume; ``"taps"``: as images,
+rows of pixels copied first, unless they lie both ways); ``"columns"``: matrices column by column, as LAPACK leaves
+them. A tuple says it for each result. Without it, results are as the forward makes them.
 
 *Joint rule*: where the gradients share work, ``grad`` is one function that returns a tuple of them, in the order of
 ``wrt``; its parameter ``needs`` tells which are wanted, and ``keeps={"input": ("weight",)}`` says for whose gradient a
