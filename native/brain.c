@@ -1,7 +1,7 @@
 /* Products of matrices of bfloat16 on processors that multiply pairs of them: sums in float32, rounded once. */
 #include "wengert.h"
 
-#include "fast.h"
+#include "half.h"
 #include "pool.h"
 
 #if defined(WENGERT_X86_LEVELS) && (defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10)
@@ -9,38 +9,109 @@
 
 #define PAIRS __attribute__((target("avx512bf16,avx512f,avx512bw,avx512vl")))
 
-enum { COLUMNS_OF_PANEL = 32, ROWS_OF_TILE = 12, MOST_DEPTH = 1 << 14 };
+enum { COLUMNS_OF_PANEL = 32, ROWS_OF_TILE = 12, MOST_DEPTH = 1 << 14, FLIPPED = 16 };
 
-struct brain_job {
-    const uint16_t *a, *b;
-    uint16_t *out;
-    uint32_t *panels; /* of b: pairs of rows, 32 columns at a time, zeros beyond the last */
-    size rows, columns, pairs;
+/* One operand of a product: its rows and columns are `row` and `step` numbers apart, one of the two next to each other. */
+struct side {
+    const uint16_t *at;
+    size row, step;
 };
 
-static void pack_task(void *context, size begin, size end, int chunk)
+/* One product. Pairs of numbers along the depth are multiplied at a time; an odd one out has a zero beside it. */
+struct brain_job {
+    struct side a, b;
+    uint16_t *out;
+    const float *bias; /* one for each column, to whole panels; or NULL */
+    uint32_t *panels;  /* of b: pairs of rows, 32 columns at a time, zeros beyond the last */
+    uint16_t *left;    /* of a, where its pairs do not lie together: rows with a zero at the end, or pairs of the rows of a tile */
+    size rows, columns, depth, pairs;
+};
+
+/* `count` lines of at most 16 pairs, `line` numbers apart, to the rows of `to`: pair p of line k to to[p * step + k]. */
+PAIRS static void flip_pairs(uint32_t *to, size step, const uint16_t *from, size line, size count, size numbers)
 {
-    const struct brain_job *job = context;
-    (void)chunk;
-    for (size panel = begin; panel < end; panel++) {
-        const size first = panel * COLUMNS_OF_PANEL, rest = job->columns - first, n = rest < COLUMNS_OF_PANEL ? rest : COLUMNS_OF_PANEL;
-        uint32_t *to = job->panels + panel * job->pairs * COLUMNS_OF_PANEL;
-        for (size p = 0; p < job->pairs; p++, to += COLUMNS_OF_PANEL) {
-            const uint16_t *low = job->b + 2 * p * job->columns + first, *high = low + job->columns;
-            if (n == COLUMNS_OF_PANEL)
-                for (int c = 0; c < COLUMNS_OF_PANEL; c++) to[c] = low[c] | (uint32_t)high[c] << 16;
-            else
-                for (int c = 0; c < COLUMNS_OF_PANEL; c++) to[c] = c < n ? low[c] | (uint32_t)high[c] << 16 : 0;
+    __m512i r[FLIPPED], t[FLIPPED];
+    const __mmask32 there = numbers < 2 * FLIPPED ? (1u << numbers) - 1 : ~0u;
+    for (int k = 0; k < FLIPPED; k++) r[k] = k < count ? _mm512_maskz_loadu_epi16(there, from + k * line) : _mm512_setzero_si512();
+    for (int k = 0; k < FLIPPED; k += 2) t[k] = _mm512_unpacklo_epi32(r[k], r[k + 1]), t[k + 1] = _mm512_unpackhi_epi32(r[k], r[k + 1]);
+    for (int k = 0; k < FLIPPED; k += 4)
+        for (int j = 0; j < 2; j++) {
+            r[k + 2 * j] = _mm512_unpacklo_epi64(t[k + j], t[k + j + 2]);
+            r[k + 2 * j + 1] = _mm512_unpackhi_epi64(t[k + j], t[k + j + 2]);
         }
+    /* r[4 q + j] has column j of every four, of the lines from 4 q on. */
+    for (int j = 0; j < 4; j++) {
+        const __m512i a = _mm512_shuffle_i32x4(r[j], r[4 + j], 0x88), b = _mm512_shuffle_i32x4(r[j], r[4 + j], 0xdd);
+        const __m512i c = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0x88), d = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0xdd);
+        t[j] = _mm512_shuffle_i32x4(a, c, 0x88), t[8 + j] = _mm512_shuffle_i32x4(a, c, 0xdd);
+        t[4 + j] = _mm512_shuffle_i32x4(b, d, 0x88), t[12 + j] = _mm512_shuffle_i32x4(b, d, 0xdd);
+    }
+    for (size p = 0; 2 * p < numbers && p < FLIPPED; p++) _mm512_storeu_si512(to + p * step, t[p]);
+}
+
+/* Pairs of two lines of `count` numbers, the second of which may be missing. */
+PAIRS static void interleave(uint32_t *to, const uint16_t *low, const uint16_t *high, size count)
+{
+    if (high)
+        for (size c = 0; c < count; c++) to[c] = low[c] | (uint32_t)high[c] << 16;
+    else
+        for (size c = 0; c < count; c++) to[c] = low[c];
+}
+
+PAIRS static void pack_panel(const struct brain_job *job, size panel)
+{
+    const size first = panel * COLUMNS_OF_PANEL, rest = job->columns - first, n = rest < COLUMNS_OF_PANEL ? rest : COLUMNS_OF_PANEL;
+    uint32_t *to = job->panels + panel * job->pairs * COLUMNS_OF_PANEL;
+    if (job->b.step != 1) { /* pairs lie together */
+        for (size half = 0; half < COLUMNS_OF_PANEL; half += FLIPPED)
+            for (size p = 0; p < job->pairs; p += FLIPPED)
+                flip_pairs(to + p * COLUMNS_OF_PANEL + half, COLUMNS_OF_PANEL, job->b.at + (first + half) * job->b.step + 2 * p, job->b.step,
+                           n - half < FLIPPED ? n - half : FLIPPED, job->depth - 2 * p);
+        return;
+    }
+    for (size p = 0; p < job->pairs; p++, to += COLUMNS_OF_PANEL) {
+        const uint16_t *low = job->b.at + 2 * p * job->b.row + first;
+        if (n < COLUMNS_OF_PANEL) memset(to, 0, COLUMNS_OF_PANEL * sizeof *to);
+        interleave(to, low, 2 * p + 1 < job->depth ? low + job->b.row : NULL, n);
     }
 }
 
-/* Some rows of a times a panel; `columns` of the results are there. */
+static void pack_task(void *context, size begin, size end, int chunk)
+{
+    (void)chunk;
+    for (size panel = begin; panel < end; panel++) pack_panel(context, panel);
+}
+
+/* Whether pairs of a are read where they are. */
+static int reads_pairs(const struct brain_job *job) { return job->a.step == 1 && job->depth % 2 == 0; }
+
+static size left_numbers(const struct brain_job *job)
+{
+    return reads_pairs(job) ? 0 : (job->rows + ROWS_OF_TILE - 1) / ROWS_OF_TILE * ROWS_OF_TILE * job->pairs * 2;
+}
+
+static void pack_left(const struct brain_job *job)
+{
+    if (job->a.step == 1) {
+        for (size r = 0; r < job->rows; r++) {
+            memcpy(job->left + r * 2 * job->pairs, job->a.at + r * job->a.row, job->depth * sizeof *job->left);
+            job->left[r * 2 * job->pairs + job->depth] = 0;
+        }
+        return;
+    }
+    for (size row = 0; row < job->rows; row += ROWS_OF_TILE)
+        for (size p = 0; p < job->pairs; p++) {
+            const uint16_t *low = job->a.at + 2 * p * job->a.step + row;
+            const size n = job->rows - row < ROWS_OF_TILE ? job->rows - row : ROWS_OF_TILE;
+            interleave((uint32_t *)job->left + (row * job->pairs + p * ROWS_OF_TILE), low, 2 * p + 1 < job->depth ? low + job->a.step : NULL, n);
+        }
+}
+
+/* Some rows of pairs, `row` numbers apart and each `step` after the one before, times a panel; `columns` of the results are there. */
 #define DEFINE_TILE(ROWS)                                                                                                       \
-    PAIRS static void tile_##ROWS(const struct brain_job *job, size row, const uint32_t *panel, size first, size columns)        \
+    PAIRS static void tile_##ROWS(const struct brain_job *job, const uint16_t *a, size row, size step, const uint32_t *panel,    \
+                                  uint16_t *out, size columns, const float *bias)                                               \
     {                                                                                                                           \
-        const size depth = 2 * job->pairs;                                                                                      \
-        const uint16_t *a = job->a + row * depth;                                                                               \
         __m512 sums[ROWS][2];                                                                                                   \
         for (int r = 0; r < ROWS; r++) sums[r][0] = sums[r][1] = _mm512_setzero_ps();                                           \
         for (size p = 0; p < job->pairs; p++) {                                                                                 \
@@ -48,37 +119,78 @@ static void pack_task(void *context, size begin, size end, int chunk)
             const __m512bh right = (__m512bh)_mm512_loadu_si512(panel + p * COLUMNS_OF_PANEL + 16);                             \
             for (int r = 0; r < ROWS; r++) {                                                                                    \
                 int pair;                                                                                                       \
-                memcpy(&pair, a + r * depth + 2 * p, sizeof pair);                                                              \
+                memcpy(&pair, a + r * row + p * step, sizeof pair);                                                             \
                 const __m512bh both = (__m512bh)_mm512_set1_epi32(pair);                                                        \
                 sums[r][0] = _mm512_dpbf16_ps(sums[r][0], both, left);                                                          \
                 sums[r][1] = _mm512_dpbf16_ps(sums[r][1], both, right);                                                         \
             }                                                                                                                   \
         }                                                                                                                       \
         const uint32_t there = columns < COLUMNS_OF_PANEL ? (1u << columns) - 1 : ~0u;                                          \
-        for (int r = 0; r < ROWS; r++) {                                                                                        \
-            uint16_t *to = job->out + (row + r) * job->columns + first;                                                         \
-            _mm256_mask_storeu_epi16(to, (__mmask16)there, (__m256i)_mm512_cvtneps_pbh(sums[r][0]));                            \
-            _mm256_mask_storeu_epi16(to + 16, (__mmask16)(there >> 16), (__m256i)_mm512_cvtneps_pbh(sums[r][1]));               \
+        for (int r = 0; r < ROWS; r++, out += job->columns) {                                                                   \
+            if (bias) {                                                                                                         \
+                sums[r][0] = _mm512_add_ps(sums[r][0], _mm512_loadu_ps(bias));                                                  \
+                sums[r][1] = _mm512_add_ps(sums[r][1], _mm512_loadu_ps(bias + 16));                                             \
+            }                                                                                                                   \
+            _mm256_mask_storeu_epi16(out, (__mmask16)there, (__m256i)_mm512_cvtneps_pbh(sums[r][0]));                           \
+            _mm256_mask_storeu_epi16(out + 16, (__mmask16)(there >> 16), (__m256i)_mm512_cvtneps_pbh(sums[r][1]));              \
         }                                                                                                                       \
     }
 DEFINE_TILE(12)
 DEFINE_TILE(4)
 DEFINE_TILE(1)
 
+/* Rows from `begin` on, which is a tile's first, to `end`. */
+static void multiply_rows(const struct brain_job *job, size begin, size end)
+{
+    const int flipped = job->a.step != 1, direct = reads_pairs(job);
+    const uint16_t *a = direct ? job->a.at : job->left;
+    const size line = direct ? job->a.row : flipped ? 2 : 2 * job->pairs, step = flipped ? 2 * ROWS_OF_TILE : 2;
+    for (size first = 0; first < job->columns; first += COLUMNS_OF_PANEL) {
+        const uint32_t *panel = job->panels + first * job->pairs;
+        const float *bias = job->bias ? job->bias + first : NULL;
+        if (pool_stopped()) return;
+#define TILE(ROWS)                                                                                                                     \
+    tile_##ROWS(job, a + (flipped ? row / ROWS_OF_TILE * ROWS_OF_TILE * job->pairs * 2 + row % ROWS_OF_TILE * 2 : row * line), line, step, \
+                panel, job->out + row * job->columns + first, job->columns - first, bias)
+        size row = begin;
+        for (; row + 12 <= end; row += 12) TILE(12);
+        for (; row + 4 <= end; row += 4) TILE(4);
+        for (; row < end; row++) TILE(1);
+#undef TILE
+    }
+}
+
 static void product_task(void *context, size begin, size end, int chunk)
 {
     const struct brain_job *job = context;
     (void)chunk;
-    begin *= ROWS_OF_TILE, end *= ROWS_OF_TILE;
-    if (end > job->rows) end = job->rows;
-    for (size first = 0; first < job->columns; first += COLUMNS_OF_PANEL) {
-        const uint32_t *panel = job->panels + first * job->pairs;
-        const size columns = job->columns - first;
-        if (pool_stopped()) return;
-        size row = begin;
-        for (; row + 12 <= end; row += 12) tile_12(job, row, panel, first, columns);
-        for (; row + 4 <= end; row += 4) tile_4(job, row, panel, first, columns);
-        for (; row < end; row++) tile_1(job, row, panel, first, columns);
+    end *= ROWS_OF_TILE;
+    multiply_rows(job, begin * ROWS_OF_TILE, end > job->rows ? job->rows : end);
+}
+
+/* Products of stacks of matrices, whose other axes broadcast. */
+struct brain_stack {
+    struct brain_job one;
+    int axes;
+    size length[NPY_MAXDIMS], a_step[NPY_MAXDIMS], b_step[NPY_MAXDIMS];
+    char *room;
+    size room_bytes; /* of each chunk */
+};
+
+static void stack_task(void *context, size begin, size end, int chunk)
+{
+    const struct brain_stack *stack = context;
+    struct brain_job job = stack->one;
+    job.panels = (uint32_t *)(stack->room + chunk * stack->room_bytes);
+    job.left = (uint16_t *)(job.panels + (job.columns + COLUMNS_OF_PANEL - 1) / COLUMNS_OF_PANEL * COLUMNS_OF_PANEL * job.pairs);
+    for (size item = begin; item < end && !pool_stopped(); item++) {
+        size a = 0, b = 0;
+        for (size k = stack->axes - 1, left = item; k >= 0; left /= stack->length[k], k--)
+            a += left % stack->length[k] * stack->a_step[k], b += left % stack->length[k] * stack->b_step[k];
+        job.a.at = stack->one.a.at + a, job.b.at = stack->one.b.at + b, job.out = stack->one.out + item * job.rows * job.columns;
+        if (!reads_pairs(&job)) pack_left(&job);
+        for (size panel = 0; panel * COLUMNS_OF_PANEL < job.columns; panel++) pack_panel(&job, panel);
+        multiply_rows(&job, 0, job.rows);
     }
 }
 
@@ -89,36 +201,99 @@ static int is_able(void)
     return known;
 }
 
-/* brain_product(a, b): of two matrices of bfloat16 whose inner length is even */
+/* The array itself, or a copy where neither its rows nor its columns lie together. */
+static PyArrayObject *take_side(struct side *side, PyObject *given)
+{
+    PyArrayObject *x = (PyArrayObject *)given;
+    const int n = PyArray_NDIM(x);
+    int fits = PyArray_ISALIGNED(x);
+    for (int k = 0; k < n; k++) fits &= PyArray_STRIDE(x, k) % 2 == 0;
+    fits &= PyArray_STRIDE(x, n - 1) == 2 || PyArray_STRIDE(x, n - 2) == 2;
+    x = (PyArrayObject *)(fits ? Py_NewRef(given) : layout_rows(given));
+    if (!x) return NULL;
+    const npy_intp *strides = PyArray_STRIDES(x);
+    *side = (struct side){PyArray_DATA(x), strides[n - 2] / 2, strides[n - 1] / 2};
+    return x;
+}
+
+/* Where the stacks' axes lead; 0 if they do not fit. */
+static int describe_stack(struct brain_stack *stack, PyArrayObject *a, PyArrayObject *b)
+{
+    const int na = PyArray_NDIM(a) - 2, nb = PyArray_NDIM(b) - 2;
+    stack->axes = na > nb ? na : nb;
+    for (int k = 0; k < stack->axes; k++) {
+        const int i = k - stack->axes + na, j = k - stack->axes + nb;
+        const npy_intp of_a = i < 0 ? 1 : PyArray_DIM(a, i), of_b = j < 0 ? 1 : PyArray_DIM(b, j);
+        if (of_a != of_b && of_a != 1 && of_b != 1) return 0;
+        stack->length[k] = of_a == 1 ? of_b : of_a;
+        stack->a_step[k] = of_a == 1 ? 0 : PyArray_STRIDE(a, i) / 2, stack->b_step[k] = of_b == 1 ? 0 : PyArray_STRIDE(b, j) / 2;
+    }
+    return 1;
+}
+
+/* The bias as float32, to whole panels; NULL with an error set, or None's place where there is none. */
+static PyArrayObject *take_bias(struct brain_job *job, PyObject *bias)
+{
+    const size whole = (job->columns + COLUMNS_OF_PANEL - 1) / COLUMNS_OF_PANEL * COLUMNS_OF_PANEL;
+    PyArrayObject *room = scratch(bias == Py_None ? 0 : whole, sizeof(float));
+    if (!room || bias == Py_None) return room;
+    const char *from = PyArray_BYTES((PyArrayObject *)bias);
+    float *to = PyArray_DATA(room);
+    for (size c = 0; c < whole; c++, from += PyArray_STRIDE((PyArrayObject *)bias, 0))
+        to[c] = c < job->columns ? float_of_brain(*(const uint16_t *)from) : 0;
+    job->bias = to;
+    return room;
+}
+
+/* brain_product(a, b, bias | None): of matrices of bfloat16, or stacks of them; the bias has a number for each column */
 static PyObject *brain_product(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
-    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
     if (!is_able() || narrow_kind(args[0]) != 2 || narrow_kind(args[1]) != 2) NOT_HANDLED();
-    PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
-    if (PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || PyArray_DIM(a, 1) != PyArray_DIM(b, 0) || PyArray_DIM(a, 1) % 2 ||
-        PyArray_DIM(a, 1) > MOST_DEPTH || !PyArray_SIZE(a) || !PyArray_SIZE(b))
+    PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1], *bias = (PyArrayObject *)args[2];
+    const int na = PyArray_NDIM(a), nb = PyArray_NDIM(b);
+    if (na < 2 || nb < 2 || PyArray_DIM(a, na - 1) != PyArray_DIM(b, nb - 2) || PyArray_DIM(a, na - 1) > MOST_DEPTH || !PyArray_SIZE(a) ||
+        !PyArray_SIZE(b) || (args[2] != Py_None && (narrow_kind(args[2]) != 2 || PyArray_NDIM(bias) != 1 || PyArray_DIM(bias, 0) != PyArray_DIM(b, nb - 1))))
         NOT_HANDLED();
-    npy_intp shape[] = {PyArray_DIM(a, 0), PyArray_DIM(b, 1)};
-    const size panels = (shape[1] + COLUMNS_OF_PANEL - 1) / COLUMNS_OF_PANEL, tiles = (shape[0] + ROWS_OF_TILE - 1) / ROWS_OF_TILE;
-    struct brain_job job = {.rows = shape[0], .columns = shape[1], .pairs = PyArray_DIM(a, 1) / 2};
-    PyArrayObject *left = (PyArrayObject *)(PyArray_ISCARRAY_RO(a) ? Py_NewRef(a) : layout_rows(args[0]));
-    PyArrayObject *right = (PyArrayObject *)(PyArray_ISCARRAY_RO(b) ? Py_NewRef(b) : layout_rows(args[1]));
-    PyArrayObject *room = left && right ? scratch(panels * COLUMNS_OF_PANEL * job.pairs, sizeof(uint32_t)) : NULL;
+    struct brain_stack stack = {.one = {.rows = PyArray_DIM(a, na - 2), .columns = PyArray_DIM(b, nb - 1), .depth = PyArray_DIM(a, na - 1)}};
+    struct brain_job *job = &stack.one;
+    job->pairs = (job->depth + 1) / 2;
+    PyArrayObject *left = take_side(&job->a, args[0]), *right = take_side(&job->b, args[1]), *room = NULL, *out = NULL;
+    PyArrayObject *wide = left && right ? take_bias(job, args[2]) : NULL;
+    if (!wide) goto done;
+    if (!describe_stack(&stack, left, right)) {
+        out = (PyArrayObject *)Py_NewRef(Py_NotImplemented);
+        goto done;
+    }
+    npy_intp shape[NPY_MAXDIMS], items = 1;
+    for (int k = 0; k < stack.axes; k++) shape[k] = stack.length[k], items *= stack.length[k];
+    shape[stack.axes] = job->rows, shape[stack.axes + 1] = job->columns;
+    const size panels = (job->columns + COLUMNS_OF_PANEL - 1) / COLUMNS_OF_PANEL, tiles = (job->rows + ROWS_OF_TILE - 1) / ROWS_OF_TILE;
+    const double cost = 0.005 * (double)job->pairs * job->columns;
+    int chunks = items > 1 ? pool_chunks(items, cost * job->rows) : 1;
+    if (chunks > pool_get_threads()) chunks = pool_get_threads();
+    stack.room_bytes = (panels * COLUMNS_OF_PANEL * job->pairs * sizeof(uint32_t) + left_numbers(job) * sizeof(uint16_t) + 63) / 64 * 64;
+    room = scratch(stack.room_bytes * chunks, 1);
     Py_INCREF(PyArray_DESCR(a));
-    PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), 2, shape, NULL, NULL, 0, NULL);
+    out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), stack.axes + 2, shape, NULL, NULL, 0, NULL);
     if (room && out) {
-        job.a = PyArray_DATA(left), job.b = PyArray_DATA(right), job.out = PyArray_DATA(out), job.panels = PyArray_DATA(room);
-        const double cost = 0.005 * (double)job.pairs;
+        job->out = PyArray_DATA(out), stack.room = PyArray_BYTES(room);
+        job->panels = (uint32_t *)stack.room, job->left = (uint16_t *)(job->panels + panels * COLUMNS_OF_PANEL * job->pairs);
         int stopped;
         Py_BEGIN_ALLOW_THREADS
-        pool_run(pack_task, &job, panels, pool_chunks(panels, 3.0 * job.pairs));
-        stopped = pool_run_stoppable(product_task, &job, tiles, pool_chunks(tiles, cost * ROWS_OF_TILE * job.columns));
+        if (items == 1) {
+            if (!reads_pairs(job)) pack_left(job);
+            pool_run(pack_task, job, panels, pool_chunks(panels, 3.0 * job->pairs));
+            stopped = pool_run_stoppable(product_task, job, tiles, pool_chunks(tiles, cost * ROWS_OF_TILE));
+        } else stopped = pool_run_stoppable(stack_task, &stack, items, chunks);
         Py_END_ALLOW_THREADS
         if (stopped < 0) Py_CLEAR(out);
     } else Py_CLEAR(out);
+done:
     Py_XDECREF(left);
     Py_XDECREF(right);
+    Py_XDECREF(wide);
     Py_XDECREF(room);
     return (PyObject *)out;
 }

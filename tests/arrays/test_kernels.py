@@ -1121,6 +1121,25 @@ def test_products_of_bfloat16(sizes):
     np.testing.assert_array_equal(np.isnan(K.brain_product(a, b)), np.isnan(K.plain("brain_product")(a, b)))
 
 
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (12, 4, 32), (13, 7, 33), (25, 33, 50), (40, 65, 17)])
+@pytest.mark.parametrize("stacks", [((), ()), ((3,), (3,)), ((2, 3), (1, 3)), ((4,), ()), ((2, 1), (5,))])
+def test_stacks_of_bfloat16_with_a_bias_in_every_layout(sizes, stacks):
+    _, brain = halves()
+    rng = np.random.default_rng(3)
+    n, k, m = sizes
+    bias = rng.standard_normal(m).astype(brain)
+    for turned in range(4):
+        a, b = (rng.standard_normal((*s, *(d[::-1] if turn else d))).astype(brain)
+            for s, d, turn in zip(stacks, ((n, k), (k, m)), (turned & 1, turned & 2)))
+        a, b = a.swapaxes(-1, -2) if turned & 1 else a, b.swapaxes(-1, -2) if turned & 2 else b
+        exact = a.astype(np.float64) @ b.astype(np.float64) + bias.astype(np.float64)
+        room = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64)) * 1e-6 + np.abs(exact) * 2.0**-8 * 1.01
+        for find in (K.brain_product, K.plain("brain_product")):
+            got = find(a, b, bias)
+            assert got.dtype == brain and got.shape == exact.shape
+            assert (np.abs(got.astype(np.float64) - exact) <= room + 1e-6).all()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
 def test_sparse_products(dtype):
     rng = np.random.default_rng(3)

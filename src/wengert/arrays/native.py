@@ -316,9 +316,14 @@ def max_pool_values(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilatio
     return plain(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
 
 
-def brain_product(a: Array, b: Array) -> Array:
-    value = _kernels.brain_product(a, b)
-    return cast(dot(cast(a, _SINGLE), cast(b, _SINGLE)), a.dtype) if value is NotImplemented else value
+def brain_product(a: Array, b: Array, bias: Array | None = None) -> Array:
+    value = _kernels.brain_product(a, b, bias)
+    if value is not NotImplemented:
+        return value  # type: ignore[no-any-return]
+    wide = cast(a, _SINGLE), cast(b, _SINGLE)
+    found = NotImplemented if a.ndim == b.ndim == 2 else _kernels.stacked(*wide)
+    total = dot(*wide) if a.ndim == b.ndim == 2 else np.matmul(*wide) if found is NotImplemented else found
+    return cast(total if bias is None else np.add(total, cast(bias, _SINGLE), out=total), a.dtype)
 
 
 def in_order(x: Array) -> Array:

@@ -7,11 +7,12 @@ updated at each step holds, in the end, the last state of every sequence, in eit
 ``gates`` is the input's part of the gates, for all rows (R, gates * hidden); ``w_hh`` is (gates * hidden, hidden). A
 gradient function gives the gradients of gates, w_hh, b_hh (where there is one) and the initial states. LSTM and GRU
 remember the activated gates, ``act``, in four parts a row. Where the native kernels take the arrays, one call walks all
-the steps; the loops here are the definition.
+the steps; the loops here are the definition. Numbers of 16 bits are computed in float32.
 """
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,10 +22,34 @@ from .array_likes import in_rows, new_filled
 from .plain.steps import LAYERS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     Array = np.ndarray
+
+_SINGLE = np.dtype(np.float32)
+
+
+def in_single(function: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+    """``function``, which numbers of 16 bits go through in float32: states then are not rounded at every step."""
+
+    def widened(a: Any) -> Any:
+        if type(a) is tuple:
+            return tuple(map(widened, a))
+        return K.cast(a, _SINGLE) if getattr(a, "dtype", None) is not None and _is_half(a) else a
+
+    @wraps(function)
+    def call(first: Any, w_hh: Array, *given: Any) -> tuple[Any, ...]:
+        if not _is_half(w_hh):
+            return function(first, w_hh, *given)
+        found = function(widened(first), widened(w_hh), *map(widened, given))
+        return tuple(None if a is None else K.cast(in_rows(a), w_hh.dtype) for a in found)
+
+    return call
+
+
+def _is_half(a: Any) -> bool:
+    return a.dtype.itemsize == 2 and a.dtype.kind in "fV"
 
 
 def steps(sizes: Sequence[int], reverse: bool) -> list[tuple[slice, int]]:
@@ -52,6 +77,7 @@ def _walked(layer: str, gates: Array, w_hh: Array, h: Array, sizes: Any, reverse
     return K.recurrent_walk(LAYERS.index(layer), gates, w_hh, *arrays, sizes, reverse, relu)
 
 
+@in_single
 def lstm(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes: Any, reverse: bool) -> tuple[Array, ...]:
     """Outputs (R, hidden), last ``h`` and ``c`` (N, hidden), the cells of all rows, ``act``. Gate order: i, f, g, o."""
     hidden = h0.shape[1]
@@ -75,6 +101,7 @@ def lstm(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes: Any, reverse: b
     return output, h, c, cells, act
 
 
+@in_single
 def lstm_grad(g: Any, w_hh: Array, h0: Array, c0: Array, output: Array, cells: Array, act: Array, sizes: Any,
         reverse: bool, needs: Any) -> tuple[Any, ...]:
     """``g``: the gradients of ``lstm``'s first three results."""
@@ -103,6 +130,7 @@ def lstm_grad(g: Any, w_hh: Array, h0: Array, c0: Array, output: Array, cells: A
     return d, K.dot(d.T, h_before) if needs[1] else None, dh, dc
 
 
+@in_single
 def gru(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes: Any, reverse: bool) -> tuple[Array, ...]:
     """Outputs (R, hidden), the last state (N, hidden), ``act``: r, z, n and the state's part of n."""
     hidden = h0.shape[1]
@@ -130,6 +158,7 @@ def gru(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes: Any, re
     return output, h, act
 
 
+@in_single
 def gru_grad(g: Any, w_hh: Array, b_hh: Array | None, h0: Array, output: Array, act: Array, sizes: Any, reverse: bool,
         needs: Any) -> tuple[Any, ...]:
     """``g``: the gradients of ``gru``'s first two results."""
@@ -157,6 +186,7 @@ def gru_grad(g: Any, w_hh: Array, b_hh: Array | None, h0: Array, output: Array, 
     return d, w, d_own.sum(0) if b_hh is not None and needs[2] else None, dh
 
 
+@in_single
 def elman(gates: Array, w_hh: Array, h0: Array, relu: bool, sizes: Any, reverse: bool) -> tuple[Array, ...]:
     """Outputs (R, hidden) and the last state (N, hidden) of ``tanh`` (or ``relu``) ``(gates + w_hh h)``."""
     output = new_filled(gates, np.empty, (len(gates), h0.shape[1]), gates.dtype)
@@ -175,6 +205,7 @@ def elman(gates: Array, w_hh: Array, h0: Array, relu: bool, sizes: Any, reverse:
     return output, h
 
 
+@in_single
 def elman_grad(g: Any, w_hh: Array, h0: Array, output: Array, relu: bool, sizes: Any, reverse: bool,
         needs: Any) -> tuple[Any, ...]:
     """``g``: the gradients of ``elman``'s two results."""

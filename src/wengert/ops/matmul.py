@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
-from ..arrays.dtypes import as_number, c_name, scalar_name
+from ..arrays.dtypes import F32, as_number, c_name, is_half, scalar_name
 from .errors import broadcast_message
 from .operator import Array, family
 from .refusals import unsupported
@@ -23,12 +23,13 @@ def mT(x: Any) -> Any:
     return x.swapaxes(-1, -2) if not hasattr(x, "_wg_data") else x.t() if x.ndim == 2 else x.mT
 
 
-def product(a: Any, b: Any) -> Any:
-    """``a @ b`` with half precision carried in float32."""
-    if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
-        if a.dtype.kind == "V" and a.ndim == b.ndim == 2 and a.dtype == b.dtype:
-            return K.brain_product(a, b)
-        return K.cast(as_array(product(K.cast(a, np.dtype(np.float32)), K.cast(b, np.dtype(np.float32)))), a.dtype)
+def product(a: Any, b: Any, bias: Any = None) -> Any:
+    """``a @ b`` with half precision carried in float32, where a bias is added before the result is rounded."""
+    if is_half(a.dtype):
+        if a.dtype.kind == "V" and a.ndim > 1 < b.ndim and a.dtype == b.dtype:
+            return K.brain_product(a, b, bias)
+        wide = as_array(product(K.cast(a, F32), K.cast(b, F32)))
+        return K.cast(wide if bias is None else wide + K.cast(bias, F32), a.dtype)
     if a.ndim == 2 and b.ndim == 2 and a.dtype.kind in "fc":
         try:
             return K.dot(a, b)  # the same product, behind fewer questions
@@ -303,7 +304,7 @@ def _push_linear(F: Any, t: Any, input: Any, weight: Any, result: Any) -> Any:
 
 
 @operator(grad=_linear_grad, wrt=("bias", "input", "weight"), keeps={"input": ("weight",), "weight": ("input",)},
-    push=_push_linear, node="AddmmBackward0", places=("functional",), opmath=True, without=dict(bias="MmBackward0"))
+    push=_push_linear, node="AddmmBackward0", places=("functional",), without=dict(bias="MmBackward0"))
 def linear(input: Array, weight: Array, bias: Array | None = None):
     """``input @ weight.T + bias``; shapes ``(..., in), (out, in), (out,) -> (..., out)``.
 
@@ -316,11 +317,14 @@ def linear(input: Array, weight: Array, bias: Array | None = None):
     x = input if input.ndim <= 2 else input.reshape(prod(input.shape[:-1]), input.shape[-1])
     if input.dtype is not weight.dtype:
         same_type(input, weight, "mm" if bias is None else "addmm")
+    within = None
+    if bias is not None and is_half(x.dtype) and bias.dtype is x.dtype and bias.shape in ((1,), weight.shape[:1]):
+        within = np.broadcast_to(bias, weight.shape[:1])  # a part of the product: what is rounded has it
     try:
-        y = product(x, weight.T)
+        y = product(x, weight.T, within)
     except ValueError as e:
         raise mismatch(x if x.ndim > 1 else x.reshape(1, -1), weight.T) from e
-    if bias is not None:
+    if bias is not None and within is None:
         if y.dtype is not bias.dtype:
             raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(bias.dtype)} and "
                 f"{scalar_name(y.dtype)}")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..array_likes import new_filled
-from .shortcuts import dot
 
 if TYPE_CHECKING:
     from .widen import Array
@@ -43,7 +42,8 @@ def sparse_product(values: Array, dense: Array, rows: Array, columns: Array, n: 
     return out
 
 
-def brain_product(a: Array, b: Array) -> Array:
-    """The product of two matrices of bfloat16, summed up in float32 and rounded once."""
+def brain_product(a: Array, b: Array, bias: Array | None = None) -> Array:
+    """The product of matrices of bfloat16 (or stacks) and a bias, summed up in float32 and rounded once."""
     single = np.dtype(np.float32)
-    return dot(a.astype(single), b.astype(single)).astype(a.dtype)
+    total = np.matmul(a.astype(single), b.astype(single))
+    return (total if bias is None else total + bias.astype(single)).astype(a.dtype)
