@@ -133,9 +133,87 @@ PyTypeObject NodeFieldsType = {
     .tp_members = fields_members,
 };
 
+/* A search below some nodes for targets. */
+struct search {
+    PyObject *stack, *seen, *met, *targets;
+};
+
+/* Note an edge to a node: 1, 0 where that ends the search, or -1. */
+static int comes_to(const struct search *at, PyObject *to)
+{
+    const int found = PyDict_Contains(at->targets, to);
+    if (found < 0) return -1;
+    if (!found) {
+        const int seen = PySet_Contains(at->seen, to);
+        if (seen) return seen;
+        return PySet_Add(at->seen, to) < 0 || PyList_Append(at->stack, to) < 0 ? -1 : 1;
+    }
+    if (PyDict_GET_SIZE(at->targets) > 1) { /* it may lead on to another */
+        PyObject *edges = PyObject_GetAttrString(to, "edges");
+        const int on = edges ? PyObject_IsTrue(edges) : -1;
+        Py_XDECREF(edges);
+        if (on) return on < 0 ? -1 : 0;
+    }
+    return PySet_Add(at->met, to) < 0 ? -1 : 1;
+}
+
+/* The same for all edges of a node, of which there must be one. */
+static int goes_on(const struct search *at, PyObject *node)
+{
+    const int own = PyObject_TypeCheck(node, &NodeFieldsType) ? ((Node *)node)->count : 0;
+    int on = 0, found = 1;
+    if (own) {
+        for (int i = 0; i < own && i < ((Node *)node)->count && found > 0; i++) {
+            PyObject *to = Py_XNewRef(((Node *)node)->to[i]);
+            if (to) on = 1, found = comes_to(at, to);
+            Py_XDECREF(to);
+        }
+        return found > 0 ? on : found;
+    }
+    PyObject *edges = PyObject_GetAttrString(node, "edges");
+    if (!edges || !PyTuple_Check(edges)) found = edges ? 0 : -1;
+    for (Py_ssize_t i = 0; found > 0 && i < PyTuple_GET_SIZE(edges); i++) {
+        PyObject *edge = PyTuple_GET_ITEM(edges, i);
+        if (edge == Py_None) continue;
+        on = 1;
+        found = PyTuple_Check(edge) && PyTuple_GET_SIZE(edge) ? comes_to(at, PyTuple_GET_ITEM(edge, 0)) : 0;
+    }
+    Py_XDECREF(edges);
+    return found > 0 ? on : found;
+}
+
+/* ends_at(nodes, targets): whether every way down from a list of nodes ends at a target, and each of these is met. */
+static PyObject *ends_at(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2 || !PyList_Check(given[0]) || !PyDict_Check(given[1])) {
+        PyErr_SetString(PyExc_TypeError, "ends_at(list of nodes, dict of targets)");
+        return NULL;
+    }
+    struct search at = {PyList_GetSlice(given[0], 0, PyList_GET_SIZE(given[0])), PySet_New(given[0]), PySet_New(NULL), given[1]};
+    int found = at.stack && at.seen && at.met ? 1 : -1;
+    while (found > 0) {
+        const Py_ssize_t left = PyList_GET_SIZE(at.stack);
+        if (!left) break;
+        PyObject *node = Py_NewRef(PyList_GET_ITEM(at.stack, left - 1));
+        found = PyList_SetSlice(at.stack, left - 1, left, NULL) < 0 ? -1 : goes_on(&at, node);
+        Py_DECREF(node);
+    }
+    PyObject *answer = found < 0 ? NULL : PyBool_FromLong(found && PySet_GET_SIZE(at.met) == PyDict_GET_SIZE(given[1]));
+    Py_XDECREF(at.stack);
+    Py_XDECREF(at.seen);
+    Py_XDECREF(at.met);
+    return answer;
+}
+
+static PyMethodDef node_methods[] = {
+    {"ends_at", (PyCFunction)(void (*)(void))ends_at, METH_FASTCALL, "Whether every way down from nodes ends at a target, and each is met."},
+    {NULL, NULL, 0, NULL},
+};
+
 int node_init(PyObject *module)
 {
     NodeFieldsType.tp_new = PyBaseObject_Type.tp_new;
-    if (PyType_Ready(&NodeFieldsType) < 0) return -1;
+    if (PyType_Ready(&NodeFieldsType) < 0 || PyModule_AddFunctions(module, node_methods) < 0) return -1;
     return PyModule_AddObjectRef(module, "node_fields", (PyObject *)&NodeFieldsType);
 }

@@ -249,7 +249,10 @@ def test_the_only_batch_is_kept_until_something_changes(change, make):
     x, y = torch.randn(4, 3), torch.randn(4, 2)
     model, loss = nn.Sequential(Scaled(3, 3), nn.Tanh(), nn.Linear(3, 2), nn.Dropout(0.5)), nn.MSELoss()
     A, v = make(model, loss, [(x, y)]), np.linspace(-1, 1, 20)
-    first, before = A @ v, Scaled.calls
+    first = A @ v
+    assert A._kept.state is None, "one product alone notes nothing"
+    np.testing.assert_allclose(A @ v, first, rtol=1e-14)
+    before = Scaled.calls
     np.testing.assert_allclose(A @ v, first, rtol=1e-14)
     assert Scaled.calls == before
     CHANGES[change](model, loss, x, y)
@@ -258,6 +261,8 @@ def test_the_only_batch_is_kept_until_something_changes(change, make):
     fresh = make(model, loss, [(x, y)])
     fresh._problem.random = A._problem.random  # the same masks of dropout
     np.testing.assert_allclose(again, fresh @ v, rtol=1e-13)
+    assert A._kept.state is None
+    np.testing.assert_allclose(A @ v, again, rtol=1e-14)
     assert (A._kept.state is None) == (change in ("hook", "layer"))
 
 
@@ -271,9 +276,45 @@ def test_nothing_is_kept_whose_changes_are_not_seen():
     for thing, kept in things:
         model.thing = thing
         A = curvature.Hessian(model, loss, [(x, y)])
-        A @ np.ones(8)
+        A @ np.ones(8), A @ np.ones(8)
         assert (A._kept.state is not None) is kept
-    assert curvature.Hessian(nn.Linear(3, 2), lambda o, t: (o - t).sum(), [(x, y)])._kept.state is None
-    A = curvature.Hessian(nn.Linear(3, 2), loss, [(x[:2], y[:2]), (x[2:], y[2:])])
-    A @ np.ones(8)
-    assert A._kept.state is None
+    for loss, data in ((lambda o, t: (o - t).sum(), [(x, y)]), (loss, [(x[:2], y[:2]), (x[2:], y[2:])])):
+        A = curvature.Hessian(nn.Linear(3, 2), loss, data)
+        A @ np.ones(8), A @ np.ones(8)
+        assert A._kept.state is None
+
+
+@pytest.mark.skipif(not kernels.available, reason="the native extension counts memory")
+def test_a_graph_that_is_too_large_is_let_go_as_it_is_walked(monkeypatch):
+    monkeypatch.setattr(curvature.kept, "BYTES", 1000)
+    model = nn.Sequential(*[layer for _ in range(4) for layer in (nn.Linear(50, 50), nn.Tanh())])
+    H, v = curvature.Hessian(model, nn.MSELoss(), [(torch.randn(900, 50), torch.randn(900, 50))]), np.ones(10200)
+
+    def peak():
+        torch.cpu.reset_peak_memory_stats()
+        before = torch.cpu.memory_allocated()
+        H @ v
+        return torch.cpu.max_memory_allocated() - before
+
+    first, second, third = peak(), peak(), peak()
+    assert H._kept.state is None and first < 0.9 * second and third < 1.01 * first
+
+
+def test_what_a_model_draws_is_the_same_in_every_pass_whatever_it_is():
+    class Noisy(nn.Linear):
+        def forward(self, x):
+            return super().forward(x + torch.randn(x.shape, dtype=x.dtype)).tanh()
+
+    H, v = curvature.Hessian(Noisy(3, 2), nn.MSELoss(), [(x, y), (x, y)]), np.ones(8)
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    first = H @ v
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.rand(3)
+    state = torch.get_rng_state()
+    assert (H @ v == first).all() and torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(5)
+    assert (curvature.Hessian(H._problem.model, nn.MSELoss(), [(x, y), (x, y)]) @ v == first).all()
+    assert (curvature.Hessian(H._problem.model, nn.MSELoss(), [(x, y), (x, y)]) @ v == first).all()
+    torch.manual_seed(6)
+    assert (curvature.Hessian(H._problem.model, nn.MSELoss(), [(x, y), (x, y)]) @ v != first).any()

@@ -8,9 +8,14 @@ import sys
 import threading
 import traceback
 
+import numpy as np
 import pytest
 
+import wengert
 from tests.makers import leaf
+from wengert.arrays import kernels
+from wengert.graph import engine
+from wengert.tensor.autograd_meta import edge_of
 
 
 def nested(torch, at_the_bottom=None, seen=None):
@@ -515,3 +520,24 @@ def test_only_tensors_have_a_version_to_increment(torch):
     assert x._version == 2
     with pytest.raises(TypeError, match="_register_hook_dict expected a variable"):
         leaf(torch, 1.0).exp().grad_fn._register_hook_dict(3)
+
+
+@pytest.mark.skipif(not kernels.available, reason="compares with the extension")
+def test_the_native_search_for_targets_is_the_one_in_python():
+    random, answers = np.random.default_rng(0), []
+    for _ in range(300):
+        leaves = [wengert.ones((), requires_grad=True) for _ in range(2)]
+        values = list(leaves)
+        for _ in range(random.integers(1, 8)):
+            chosen = [values[i] for i in random.integers(0, len(values), random.integers(1, 6))]
+            values.append(chosen[0].exp() if len(chosen) == 1 else chosen[0] * chosen[1] if len(chosen) == 2
+                else wengert.stack(chosen).sum())
+        roots = [v._wg_edge[0] for v in values[-random.integers(1, 3):] if v._wg_edge is not None]
+        targets = {edge_of(v)[0]: None for v in (leaves if random.random() < 0.6 else values) if random.random() < 0.8}
+        for node in roots:
+            targets.pop(node, None)
+        answers.append(engine.ends_at(roots, targets))
+        assert answers[-1] is engine._ends_at(roots, targets)
+    assert 30 < sum(answers) < 270
+    with pytest.raises(TypeError):
+        engine.ends_at((), {})

@@ -50,7 +50,7 @@ optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk
 recurrent_twice_walk = _kernels.recurrent_twice_walk
 node_fields, unbroken, scopes_in, sites = (_kernels.node_fields, _kernels.unbroken, _kernels.scopes_in,
     _kernels.sites)
-gammas = _kernels.gammas
+gammas, ends_at = _kernels.gammas, _kernels.ends_at
 globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})
 
 

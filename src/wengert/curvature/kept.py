@@ -118,22 +118,33 @@ def _has_buffers(layer: Module) -> bool:
 
 
 class Kept:
-    """How a batch was prepared for products, and the state at that time. It is not copied with its owner."""
+    """How a batch was prepared for products, and the state at that time. It is not copied with its owner.
+
+    A state is noted for the second product: the first, of which many are the only one, costs nothing for it.
+    """
 
     def __init__(self) -> None:
         self.state: State | None = None
         self.product: Any = None
+        self.again, self.large = False, False  # whether there was a product before; whether the graph is too large
 
     def found(self) -> Any:
         """What was kept, if it still holds; else it is forgotten."""
         if self.state is not None and not self.state.holds():
             self.state = self.product = None
+            self.again = False
         return self.product
 
-    def keep(self, problem: Problem, product: Any, size: int) -> None:
-        """Keep ``product``, which holds so many bytes, if changes of what it depends on can be seen."""
-        state = State(problem) if size <= BYTES else None
-        if state is not None and state.known:
+    def noted(self, problem: Problem) -> State | None:
+        """The state before a pass whose graph may be kept, if changes of what that depends on can be seen."""
+        again, self.again = self.again, True
+        state = State(problem) if again and not self.large else None
+        return state if state is not None and state.known else None
+
+    def keep(self, state: State, product: Any, size: int) -> None:
+        """Keep ``product``, unless it holds too many bytes."""
+        self.large = size > BYTES
+        if not self.large:
             self.state, self.product = state, product
 
     def __reduce__(self) -> Any:

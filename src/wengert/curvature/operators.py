@@ -46,9 +46,10 @@ class _Streamed(SymmetricOperator):
         return found
 
     def _through(self, rows: np.ndarray) -> np.ndarray:
-        """Products by a pass through the data; the graph of a small only batch is kept."""
+        """Products by a pass through the data; the graph of a small only batch is kept from the second on."""
         found, first, count, mean = np.empty_like(rows), True, 0.0, self._problem.loss.mean
         whole, before = self._problem.whole, allocated()
+        state = self._kept.noted(self._problem) if whole else None
         self._begin()
         for terms, _ in self._problem.batches():
             if mean:
@@ -57,10 +58,10 @@ class _Streamed(SymmetricOperator):
                 if whole and here:
                     terms.share, count = 1 / here, 1.0
             product = self._prepared(terms)
-            self._enter(found, rows, product, not whole, first)
+            self._enter(found, rows, product, state is None, first)
             first = False
-            if whole and count in (0, 1):
-                self._kept.keep(self._problem, product, allocated() - before)
+            if state is not None and count in (0, 1):
+                self._kept.keep(state, product, allocated() - before)
             del terms, product
         if mean and count != 1:
             found /= count

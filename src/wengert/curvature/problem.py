@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.random.replay import Replay
 from ..functions.creation import from_numpy
-from ..functions.random import get_rng_state, set_rng_state
+from ..functions.random import default_generator
 from ..graph import enable_grad, no_grad
 from ..nn.modules.module import Module
 from ..tensor import Tensor
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from .losses import Terms
 
 PAIRS = "data is a re-iterable of pairs (x, y), such as a list or a DataLoader"
-RANDOM = ("Dropout", "RReLU", "FractionalMaxPool")  # layers that draw numbers, by the names of their classes
 
 
 class Problem:
@@ -36,7 +36,7 @@ class Problem:
         self.data = checked(data)
         self.whole = isinstance(self.data, (list, tuple)) and len(self.data) == 1
         self.layers = list(model.modules()) if isinstance(model, Module) else []
-        self.random = get_rng_state()
+        self.random = Replay()
 
     def batches(self) -> Iterator[tuple[Terms, Any]]:
         """For each batch its terms, which hold the graph of the model, and its input. Every pass is the same."""
@@ -64,31 +64,14 @@ class Problem:
         training = [layer for layer in self.layers if layer.training]
         buffers = [b for layer in training for b in layer._buffers.values() if b is not None]
         former = [b.detach().clone() for b in buffers]
-        drawing = type(self.data) not in (list, tuple) or any(map(_draws, training))
-        state = get_rng_state() if drawing else None
-        if drawing:
-            set_rng_state(self.random)
+        run = self.random.begin(default_generator)
         try:
             yield
         finally:
-            if state is not None:
-                set_rng_state(state)
+            run.end()
             with no_grad():
                 for b, value in zip(buffers, former):
                     b.copy_(value)
-
-
-def _draws(layer: Module) -> bool:
-    """Whether a layer may draw random numbers while training."""
-    kind: Any = type(layer)
-    return _random(kind) or bool(layer.__dict__.get("dropout", 0))
-
-
-@functools.cache
-def _random(kind: Any) -> bool:
-    """Whether layers of a class may draw random numbers whatever their options: of a class of the user's own, too."""
-    ours = kind.__module__.startswith(__name__.partition(".")[0] + ".nn.")
-    return not ours or any(name in kind.__name__ for name in RANDOM)
 
 
 def called(model: Any, x: Any) -> Any:
@@ -172,12 +155,14 @@ class Vectors:
     """Vectors of numbers for parameters: concatenated, each row by row."""
 
     def __init__(self, params: list[Tensor]) -> None:
-        self.params = params
-        ends = np.cumsum([p.numel() for p in params]).tolist()
+        self.params, first = params, params[0]._wg_data.dtype
+        ends = list(accumulate(p._wg_data.size for p in params))
         self.places = list(zip([0, *ends[:-1]], ends))
-        self.size, self.shapes = ends[-1], [tuple(p.shape) for p in params]
-        self.dtype = np.result_type(*(array_of(p.detach().reshape(-1)[:1]).dtype for p in params))
-        self.alike = all(p.device.type == "cpu" and p.dtype is params[0].dtype in KNOWN for p in params)
+        self.size, self.shapes = ends[-1], [tuple(p._wg_data.shape) for p in params]
+        self.alike = params[0].dtype in KNOWN and all(
+            type(p._wg_data) is np.ndarray and p._wg_data.dtype is first for p in params)
+        self.dtype = first if self.alike else np.result_type(
+            *(array_of(p.detach().reshape(-1)[:1]).dtype for p in params))
 
     def split(self, vector: np.ndarray) -> list[Tensor]:
         """A vector as tensors like the parameters."""

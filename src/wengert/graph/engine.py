@@ -15,6 +15,7 @@ from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from ..arrays import kernels
 from ..arrays.flags import IGNORED, quieten, restore
 from . import anomaly as anomaly_mode
 from .interceptors import Interceptor
@@ -449,23 +450,20 @@ def needed_for(roots: list[Edge], targets: Any) -> set[Node] | None:
     """The nodes below ``roots`` that lead to ``targets``; None for all, where every way down ends at one of these, each
     of them is met, and none has hooks, which are called in an order of their own.
     """
-    stack, met = [node for node, _ in roots], set()
-    seen = set(stack)
-    plain = not any(node in seen or node.hooks is not None for node in targets)
-    while stack and plain:
-        end = True
-        for edge in stack.pop().edges:
-            if edge is None:
-                continue
-            end, to = False, edge[0]
-            if to in targets:
-                plain = plain and (not to.edges or len(targets) == 1)  # else it may lead on to another
-                met.add(to)
-            elif to not in seen:
-                seen.add(to)
-                stack.append(to)
-        plain = plain and not end
-    return None if plain and len(met) == len(targets) else nodes_leading_to(roots, set(targets))
+    nodes = [node for node, _ in roots]
+    plain = set(nodes).isdisjoint(targets) and not any(node.hooks is not None for node in targets)
+    return None if plain and ends_at(nodes, targets) else nodes_leading_to(roots, set(targets))
+
+
+def _ends_at(nodes: list[Node], targets: Any) -> bool:
+    """Whether every way down from ``nodes`` ends at a target, and each is met, of which several lead nowhere."""
+    seen = reachable_nodes([(node, 0) for node in nodes], targets)
+    met = seen.intersection(targets)
+    return (len(met) == len(targets) and all(any(node.edges) for node in seen - met)
+        and (len(met) == 1 or not any(node.edges for node in met)))
+
+
+ends_at: Any = getattr(kernels._native, "ends_at", _ends_at)
 
 
 def nodes_leading_to(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:
