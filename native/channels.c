@@ -9,25 +9,46 @@ enum { SHORTEST = 8 };
 
 struct channel_job {
     int type, training;
+    int narrow; /* numbers of 16 bits, as narrow_kind has it; those of channels are float32 */
     size batch, channels, inner;
     const char *x, *g, *mean, *rstd, *weight, *scale, *shift;
     char *out, *first, *second; /* first, second: one number for each channel */
 };
 
-static int split_channels(PyArrayObject *x, struct channel_job *job)
+static int split_channels(PyObject *given, struct channel_job *job)
 {
+    if (!is_real(given) && !(job->narrow = narrow_kind(given))) return -1;
+    PyArrayObject *x = (PyArrayObject *)given;
     const int ndim = PyArray_NDIM(x);
     if (ndim < 2) return -1;
-    job->type = PyArray_TYPE(x);
+    job->type = job->narrow ? NPY_FLOAT : PyArray_TYPE(x);
     job->batch = PyArray_DIM(x, 0), job->channels = PyArray_DIM(x, 1), job->inner = 1;
     for (int k = 2; k < ndim; k++) job->inner *= PyArray_DIM(x, k);
-    return (job->inner < SHORTEST && job->inner != 1) || job->batch * job->channels == 0 ? -1 : 0;
+    return (job->inner < SHORTEST && (job->inner != 1 || job->narrow)) || job->batch * job->channels == 0 ? -1 : 0;
 }
 
-static int is_channel_vector(PyObject *vector, PyObject *x, size channels)
+static int is_channel_vector(PyObject *vector, const struct channel_job *job)
 {
-    return is_like(vector, x) && PyArray_SIZE((PyArrayObject *)vector) == channels &&
+    return is_real(vector) && PyArray_TYPE((PyArrayObject *)vector) == job->type && PyArray_SIZE((PyArrayObject *)vector) == job->channels &&
            PyArray_IS_C_CONTIGUOUS((PyArrayObject *)vector);
+}
+
+static int is_same(PyObject *given, PyObject *model)
+{
+    return PyArray_Check(given) && PyArray_TYPE((PyArrayObject *)given) == PyArray_TYPE((PyArrayObject *)model) &&
+           PyArray_SAMESHAPE((PyArrayObject *)given, (PyArrayObject *)model);
+}
+
+static PyArrayObject *channel_numbers(const struct channel_job *job)
+{
+    return (PyArrayObject *)PyArray_SimpleNew(1, &job->channels, job->type);
+}
+
+/* An array like `x`, whose type may be one that NumPy does not have. */
+static PyArrayObject *result_of(PyArrayObject *x)
+{
+    Py_INCREF(PyArray_DESCR(x));
+    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), PyArray_NDIM(x), PyArray_DIMS(x), NULL, NULL, 0, NULL);
 }
 
 #define AT(job, n, c) (((n) * (job)->channels + (c)) * (job)->inner)
@@ -141,13 +162,98 @@ DEFINE_WORK(double, f64)
 DEFINE_COLUMNS(float, f32)
 DEFINE_COLUMNS(double, f64)
 
+/* ---- numbers of 16 bits: in float32, by blocks that stay in the cache ---- */
+
+enum { BLOCK = 1024 };
+
+static void widen(const struct channel_job *job, float *to, const char *from, size at, size n)
+{
+    (job->narrow == 2 ? kernels->widen_brain : kernels->widen_half)(to, (const uint16_t *)from + at, n);
+}
+static void narrow(const struct channel_job *job, const float *from, size at, size n)
+{
+    (job->narrow == 2 ? kernels->narrow_brain : kernels->narrow_half)((uint16_t *)job->out + at, from, n);
+}
+
+/* The blocks of a channel: `n` numbers from `at` on. */
+#define EACH_BLOCK(job, c)                                                      \
+    for (size image = 0; image < (job)->batch; image++)                         \
+        for (size at = AT(job, image, c), end = at + (job)->inner, n; n = end - at < BLOCK ? end - at : BLOCK, at < end; at += BLOCK)
+
+static void moments_narrow(const struct channel_job *job, size c)
+{
+    const double count = (double)job->batch * job->inner;
+    double total = 0, spread = 0;
+    float x[BLOCK], sum, square;
+    EACH_BLOCK(job, c) {
+        widen(job, x, job->x, at, n);
+        kernels->moments_f32(&sum, &square, x, 0, n);
+        total += sum;
+    }
+    const float mean = (float)(total / count);
+    EACH_BLOCK(job, c) {
+        widen(job, x, job->x, at, n);
+        kernels->moments_f32(&sum, &square, x, mean, n);
+        spread += square;
+    }
+    ((float *)job->first)[c] = mean;
+    ((float *)job->second)[c] = (float)(spread / count);
+}
+
+static void affine_narrow(const struct channel_job *job, size c)
+{
+    float x[BLOCK];
+    EACH_BLOCK(job, c) {
+        widen(job, x, job->x, at, n);
+        kernels->affine_f32(x, x, ((const float *)job->scale)[c], ((const float *)job->shift)[c], n);
+        narrow(job, x, at, n);
+    }
+}
+
+static void combine_narrow(const struct channel_job *job, size c, float a, float b, float rest)
+{
+    float g[BLOCK], x[BLOCK];
+    EACH_BLOCK(job, c) {
+        widen(job, g, job->g, at, n);
+        widen(job, x, job->x, at, n);
+        kernels->affine2_f32(x, g, x, a, b, rest, n);
+        narrow(job, x, at, n);
+    }
+}
+
+static void blend_narrow(const struct channel_job *job, size c)
+{
+    combine_narrow(job, c, ((const float *)job->scale)[c], ((const float *)job->mean)[c], ((const float *)job->shift)[c]);
+}
+
+static void grad_narrow(const struct channel_job *job, size c)
+{
+    const double mean = ((const float *)job->mean)[c], rstd = ((const float *)job->rstd)[c];
+    const double count = (double)job->batch * job->inner;
+    double total = 0, along = 0;
+    float g[BLOCK], x[BLOCK], sum, product;
+    EACH_BLOCK(job, c) {
+        widen(job, g, job->g, at, n);
+        widen(job, x, job->x, at, n);
+        kernels->product_sums_f32(&sum, &product, g, x, (float)mean, n);
+        total += sum, along += product;
+    }
+    ((float *)job->first)[c] = (float)(along * rstd);
+    ((float *)job->second)[c] = (float)total;
+    if (!job->out) return;
+    const double factor = rstd * (job->weight ? ((const float *)job->weight)[c] : 1);
+    const double slope = job->training ? -factor * rstd * rstd * along / count : 0;
+    const double rest = job->training ? -factor * total / count - slope * mean : 0;
+    combine_narrow(job, c, (float)factor, (float)slope, (float)rest);
+}
+
 #define DEFINE_TASK(name)                                                              \
     static void name##_task(void *context, size begin, size end, int chunk)            \
     {                                                                                  \
         const struct channel_job *job = context;                                       \
         (void)chunk;                                                                   \
         for (size c = begin; c < end; c++)                                             \
-            (job->type == NPY_FLOAT ? name##_f32 : name##_f64)(job, c);                \
+            (job->narrow ? name##_narrow : job->type == NPY_FLOAT ? name##_f32 : name##_f64)(job, c); \
     }                                                                                  \
     static void name##_tiles(void *context, size begin, size end, int chunk)           \
     {                                                                                  \
@@ -178,10 +284,10 @@ static PyObject *channel_moments(PyObject *module, PyObject *const *args, Py_ssi
     (void)module;
     struct channel_job job = {0};
     if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
-    if (!is_real(args[0]) || split_channels((PyArrayObject *)args[0], &job) < 0) NOT_HANDLED();
+    if (split_channels(args[0], &job) < 0) NOT_HANDLED();
     PyArrayObject *x = contiguous(args[0]), *mean = NULL, *variance = NULL;
     if (!x) return NULL;
-    if (!(mean = new_like(x, 1, &job.channels)) || !(variance = new_like(x, 1, &job.channels))) {
+    if (!(mean = channel_numbers(&job)) || !(variance = channel_numbers(&job))) {
         Py_DECREF(x);
         Py_XDECREF(mean);
         return NULL;
@@ -198,10 +304,8 @@ static PyObject *channel_affine(PyObject *module, PyObject *const *args, Py_ssiz
     (void)module;
     struct channel_job job = {0};
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    if (!is_real(args[0]) || split_channels((PyArrayObject *)args[0], &job) < 0 ||
-        !is_channel_vector(args[1], args[0], job.channels) || !is_channel_vector(args[2], args[0], job.channels))
-        NOT_HANDLED();
-    PyArrayObject *x = contiguous(args[0]), *out = x ? new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)) : NULL;
+    if (split_channels(args[0], &job) < 0 || !is_channel_vector(args[1], &job) || !is_channel_vector(args[2], &job)) NOT_HANDLED();
+    PyArrayObject *x = contiguous(args[0]), *out = x ? result_of(x) : NULL;
     if (out) {
         job.x = PyArray_BYTES(x), job.out = PyArray_BYTES(out);
         job.scale = PyArray_BYTES((PyArrayObject *)args[1]), job.shift = PyArray_BYTES((PyArrayObject *)args[2]);
@@ -218,17 +322,14 @@ static PyObject *batch_norm_grad(PyObject *module, PyObject *const *args, Py_ssi
     struct channel_job job = {0};
     if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
     PyObject *const given = args[1];
-    if (!is_real(given) || split_channels((PyArrayObject *)given, &job) < 0 || !is_like(args[0], given) ||
-        !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)given) ||
-        !is_channel_vector(args[2], given, job.channels) || !is_channel_vector(args[3], given, job.channels) ||
-        (args[4] != Py_None && !is_channel_vector(args[4], given, job.channels)))
+    if (split_channels(given, &job) < 0 || !is_same(args[0], given) || !is_channel_vector(args[2], &job) ||
+        !is_channel_vector(args[3], &job) || (args[4] != Py_None && !is_channel_vector(args[4], &job)))
         NOT_HANDLED();
     job.training = PyObject_IsTrue(args[5]);
     const int need_x = PyObject_IsTrue(args[6]);
     PyObject *result = NULL;
     PyArrayObject *g = contiguous(args[0]), *x = contiguous(given), *out = NULL, *weight = NULL, *bias = NULL;
-    if (g && x && (!need_x || (out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)))) &&
-        (weight = new_like(x, 1, &job.channels)) && (bias = new_like(x, 1, &job.channels))) {
+    if (g && x && (!need_x || (out = result_of(x))) && (weight = channel_numbers(&job)) && (bias = channel_numbers(&job))) {
         job.g = PyArray_BYTES(g), job.x = PyArray_BYTES(x), job.out = out ? PyArray_BYTES(out) : NULL;
         job.mean = PyArray_BYTES((PyArrayObject *)args[2]), job.rstd = PyArray_BYTES((PyArrayObject *)args[3]);
         job.weight = args[4] == Py_None ? NULL : PyArray_BYTES((PyArrayObject *)args[4]);
@@ -250,13 +351,11 @@ static PyObject *channel_blend(PyObject *module, PyObject *const *args, Py_ssize
     (void)module;
     struct channel_job job = {0};
     if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
-    if (!is_real(args[1]) || split_channels((PyArrayObject *)args[1], &job) < 0 || !is_like(args[0], args[1]) ||
-        !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1]))
-        NOT_HANDLED();
+    if (split_channels(args[1], &job) < 0 || !is_same(args[0], args[1])) NOT_HANDLED();
     for (int k = 2; k < 5; k++)
-        if (!is_channel_vector(args[k], args[1], job.channels)) NOT_HANDLED();
+        if (!is_channel_vector(args[k], &job)) NOT_HANDLED();
     PyArrayObject *g = contiguous(args[0]), *x = contiguous(args[1]), *out = NULL;
-    if (g && x && (out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)))) {
+    if (g && x && (out = result_of(x))) {
         job.g = PyArray_BYTES(g), job.x = PyArray_BYTES(x), job.out = PyArray_BYTES(out);
         job.scale = PyArray_BYTES((PyArrayObject *)args[2]), job.mean = PyArray_BYTES((PyArrayObject *)args[3]);
         job.shift = PyArray_BYTES((PyArrayObject *)args[4]);

@@ -409,7 +409,28 @@ struct bag_job {
     const int64_t *places, *starts;
     size bags, count, rows, width; /* count: of the places */
     int type, average, failed;     /* failed: a place that there is not */
+    int narrow;                    /* numbers of 16 bits, as narrow_kind has it */
 };
+
+/* A bag of rows of 16 bits: sums of COLUMNS numbers in float32 at a time. */
+static int narrow_bag(const struct bag_job *job, size first, size last, uint16_t *out)
+{
+    float sum[COLUMNS], row[COLUMNS];
+    for (size k = first; k < last; k++)
+        if (job->places[k] < 0 || job->places[k] >= job->rows) return 0;
+    for (size at = 0; at < job->width; at += COLUMNS) {
+        const size n = job->width - at < COLUMNS ? job->width - at : COLUMNS;
+        memset(sum, 0, sizeof sum);
+        for (size k = first; k < last; k++) {
+            (job->narrow == 2 ? kernels->widen_brain : kernels->widen_half)(row, (const uint16_t *)job->weight + job->places[k] * job->width + at, n);
+            kernels->add_f32(sum, row, n);
+        }
+        if (job->average && last > first)
+            for (size i = 0; i < n; i++) sum[i] /= (float)(last - first);
+        (job->narrow == 2 ? kernels->narrow_brain : kernels->narrow_half)(out + at, sum, n);
+    }
+    return 1;
+}
 
 static void bag_task(void *context, size begin, size end, int chunk)
 {
@@ -431,7 +452,10 @@ static void bag_task(void *context, size begin, size end, int chunk)
         if (job->average && last > first)                                                                          \
             for (size i = 0; i < width; i++) out[i] /= (REAL)(last - first);                                       \
     }
-    if (job->type == NPY_FLOAT) RUN(float, f32) else RUN(double, f64)
+    if (job->narrow) {
+        for (size bag = begin; bag < end && !job->failed; bag++)
+            job->failed |= !narrow_bag(job, job->starts[bag], bag + 1 < job->bags ? job->starts[bag + 1] : job->count, (uint16_t *)job->out + bag * width);
+    } else if (job->type == NPY_FLOAT) RUN(float, f32) else RUN(double, f64)
 #undef RUN
 }
 
@@ -442,18 +466,20 @@ static PyObject *bags(PyObject *module, PyObject *const *args, Py_ssize_t count)
     (void)module;
     if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
     PyArrayObject *weight = (PyArrayObject *)args[0];
-    if (!is_real(args[0]) || PyArray_NDIM(weight) != 2 || !PyArray_ISCARRAY_RO(weight)) NOT_HANDLED();
+    const int narrow = narrow_kind(args[0]);
+    if ((!narrow && !is_real(args[0])) || PyArray_NDIM(weight) != 2 || !PyArray_ISCARRAY_RO(weight)) NOT_HANDLED();
     for (int k = 1; k < 3; k++) {
         PyArrayObject *x = (PyArrayObject *)args[k];
         if (!PyArray_CheckExact(args[k]) || PyArray_TYPE(x) != NPY_INT64 || PyArray_NDIM(x) != 1 || !PyArray_ISCARRAY_RO(x)) NOT_HANDLED();
     }
     PyArrayObject *places = (PyArrayObject *)args[1], *starts = (PyArrayObject *)args[2];
     struct bag_job job = {PyArray_BYTES(weight), NULL, PyArray_DATA(places), PyArray_DATA(starts), PyArray_SIZE(starts),
-                          PyArray_SIZE(places), PyArray_DIM(weight, 0), PyArray_DIM(weight, 1), PyArray_TYPE(weight), PyObject_IsTrue(args[3]), 0};
+                          PyArray_SIZE(places), PyArray_DIM(weight, 0), PyArray_DIM(weight, 1), PyArray_TYPE(weight), PyObject_IsTrue(args[3]), 0, narrow};
     for (size k = 0; k < job.bags; k++)
         if (job.starts[k] < (k ? job.starts[k - 1] : 0) || job.starts[k] > job.count) Py_RETURN_NONE;
     npy_intp shape[2] = {job.bags, job.width};
-    PyArrayObject *out = new_like(weight, 2, shape);
+    Py_INCREF(PyArray_DESCR(weight));
+    PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(weight), 2, shape, NULL, NULL, 0, NULL);
     if (!out) return NULL;
     job.out = PyArray_BYTES(out);
     const double cost = job.bags ? 0.2 * (double)job.width * (1 + (double)job.count / (double)job.bags) : 0;

@@ -1152,6 +1152,51 @@ def test_sparse_products(dtype):
         K.sparse_product(np.ones(1, dtype), np.ones((2, 2), dtype), np.array([0]), np.array([2]), 2)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 9), (1, 5, 4, 300), (4, 3, 1), (3, 2, 5), (1, 1, 2500)])
+@pytest.mark.parametrize("number", [0, 1])
+def test_channels_of_16_bits_are_rounded_once(shape, number):
+    half = halves()[number]
+    rng = np.random.default_rng(4)
+    g, x = (rng.standard_normal(shape).astype(half) for _ in range(2))
+    a, b, c = (rng.standard_normal(shape[1]).astype(np.float32) for _ in range(3))
+    wide = [v.astype(np.float64) for v in (g, x, a, b, c)]
+
+    def near(got, want, kind=half):
+        assert got.dtype == kind
+        step = 1e-6 if kind == np.float32 else 2.0**-8 if number else 2.0**-11
+        np.testing.assert_allclose(got.astype(np.float64), want, step * 1.01, 1e-5)
+
+    for got, want in zip(K.channel_moments(x), K.plain("channel_moments")(wide[1]), strict=True):
+        near(got, want, np.float32)
+    near(K.channel_affine(x, a, b), K.plain("channel_affine")(wide[1], *wide[2:4]))
+    near(K.channel_blend(g, x, a, b, c), K.plain("channel_blend")(*wide))
+    for training in (True, False):
+        for weight in (c, c.astype(half), None):
+            plain = None if weight is None else weight.astype(np.float64)
+            found = K.batch_norm_grad(g, x, a, abs(b), weight, training)
+            wanted = K.plain("batch_norm_grad")(*wide[:3], abs(wide[3]), plain, training)
+            kinds = half, *[half if weight is None else weight.dtype] * 2
+            for got, want, kind in zip(found, wanted, kinds, strict=True):
+                step = 1e-5 if kind == np.float32 else 2.0**-8 if number else 2.0**-11
+                assert got.dtype == kind
+                np.testing.assert_allclose(got.astype(np.float64), want, step * 1.01, 1e-4)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_bags_of_16_bits_are_rounded_once(number):
+    half = halves()[number]
+    rng = np.random.default_rng(5)
+    weight, places = rng.standard_normal((20, 300)).astype(half), rng.integers(0, 20, 30)
+    starts = np.array([0, 4, 4, 17])
+    for average in (False, True):
+        want = K.plain("bags")(weight.astype(np.float64), places, starts, average)
+        for find in (K.bags, K.plain("bags")):
+            got = find(weight, places, starts, average)
+            assert got.dtype == half
+            np.testing.assert_allclose(got.astype(np.float64), want, 2.0**-8 if number else 2.0**-11, 1e-5)
+    assert K.bags(weight, np.array([20]), np.array([0]), False) is None
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("average", [False, True])
 def test_bags(dtype, average):

@@ -250,31 +250,40 @@ def rms_norm_grad(g: Array, x: Array, rstd: Array, weight: Array | None, dims: i
 
 def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
         needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
-    if (needed[0] or needed[1]) and is_half(x):
-        found = batch_norm_grad(widened(g), widened(x), mean, rstd, widened(weight), training, needed)
-        return tuple(None if a is None else cast(a, x.dtype) for a in found)  # type: ignore[return-value]
+    kind = x.dtype if weight is None else weight.dtype
+    if is_half(x):
+        mean, rstd, weight = widened(mean), widened(rstd), widened(weight)
     value = _kernels.batch_norm_grad(g, x, mean, rstd, weight, training, needed[0])
     if value is NotImplemented:
-        return rows.batch_norm_grad(g, x, mean, rstd, weight, training, needed)
-    return value[0], value[1] if needed[1] else None, value[2] if needed[2] else None
+        if is_half(x):
+            value = batch_norm_grad(widened(g), widened(x), mean, rstd, weight, training, needed)
+        else:
+            return rows.batch_norm_grad(g, x, mean, rstd, weight, training, needed)
+    found = [None if a is None or not wanted else a if a.dtype == d else cast(a, d)
+        for a, wanted, d in zip(value, needed, (x.dtype, kind, kind))]
+    return found[0], found[1], found[2]
 
 
 def channel_moments(x: Array) -> tuple[Array, Array]:
-    value = _kernels.channel_moments(widened(x))
+    value = _kernels.channel_moments(x)
+    if value is NotImplemented and is_half(x):
+        return channel_moments(widened(x))
     return rows.channel_moments(x) if value is NotImplemented else value
 
 
 def channel_affine(x: Array, scale: Array, shift: Array) -> Array:
-    if is_half(x):
-        return cast(channel_affine(widened(x), scale, shift), x.dtype)
-    value = _kernels.channel_affine(x, scale, shift)
+    half = is_half(x)
+    value = _kernels.channel_affine(x, *map(widened, (scale, shift)) if half else (scale, shift))
+    if value is NotImplemented and half:
+        return cast(channel_affine(widened(x), widened(scale), widened(shift)), x.dtype)
     return rows.channel_affine(x, scale, shift) if value is NotImplemented else value
 
 
 def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:
-    if is_half(x):
-        return cast(channel_blend(widened(g), widened(x), a, b, c), x.dtype)
-    value = _kernels.channel_blend(g, x, a, b, c)
+    half = is_half(x)
+    value = _kernels.channel_blend(g, x, *map(widened, (a, b, c)) if half else (a, b, c))
+    if value is NotImplemented and half:
+        return cast(channel_blend(widened(g), widened(x), widened(a), widened(b), widened(c)), x.dtype)
     return rows.channel_blend(g, x, a, b, c) if value is NotImplemented else value
 
 

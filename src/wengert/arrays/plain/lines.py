@@ -238,6 +238,8 @@ def bags(weight: Array, places: Array, starts: Array, average: bool) -> Array | 
     ends = np.append(starts[1:], len(places))
     if np.any(ends < starts) or np.any(starts < 0) or np.any((places < 0) | (places >= len(weight))):
         return None
-    out = np.zeros((len(starts), weight.shape[1]), weight.dtype)
-    np.add.at(out, np.repeat(np.arange(len(starts)), ends - starts), weight[places[starts[0] if len(starts) else 0 :]])
-    return out / np.maximum(ends - starts, 1)[:, None].astype(weight.dtype) if average else out
+    kind = np.dtype(np.float32) if weight.itemsize == 2 else weight.dtype  # 16 bits are rounded once
+    out = np.zeros((len(starts), weight.shape[1]), kind)
+    rows = weight[places[starts[0] if len(starts) else 0 :]].astype(kind)
+    np.add.at(out, np.repeat(np.arange(len(starts)), ends - starts), rows)
+    return (out / np.maximum(ends - starts, 1)[:, None].astype(kind) if average else out).astype(weight.dtype)
