@@ -164,17 +164,32 @@ static int descends(PyArrayObject *a)
     return 1;
 }
 
-/* Whether a result obviously lies in memory as its operands do: all row by row, or all with the same steps. */
+/* Whether `a` alone says how a result of its shape lies: it steps along each axis, along no two as far. */
+static int decides(PyArrayObject *a)
+{
+    const npy_intp *steps = PyArray_STRIDES(a);
+    for (int axis = 0; axis < PyArray_NDIM(a); axis++) {
+        if (PyArray_DIM(a, axis) == 1 || steps[axis] <= 0) return 0;
+        for (int other = 0; other < axis; other++)
+            if (steps[other] == steps[axis]) return 0;
+    }
+    return 1;
+}
+
+/* Whether a result obviously lies in memory as its operands do: all row by row, or all with the same steps; or as the
+ * first of them, where that decides. */
 int in_order(const Operation *self, const struct call *c, PyArrayObject *y)
 {
     const int n = PyArray_NDIM(y), rows = PyArray_IS_C_CONTIGUOUS(y);
-    int alike = 1, whole = rows;
+    int alike = 1, whole = rows, first = 1;
     for (int i = 0; i < self->params && (alike || whole); i++) {
         if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !c->owned[i]) continue;
         PyArrayObject *a = (PyArrayObject *)SLOT(c->args[i], at.data); /* as it was given, not converted */
         whole = whole && descends(a);
         alike = alike && PyArray_NDIM(a) == n && PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(y), n) &&
                 PyArray_CompareLists(PyArray_STRIDES(a), PyArray_STRIDES(y), n);
+        if (first && alike && decides(a)) return 1;
+        first = 0;
     }
     return whole || alike;
 }

@@ -132,6 +132,10 @@ def in_order_of(y: np.ndarray, operands: Any) -> np.ndarray:
     shape, n = y.shape, y.ndim
     if n < 2 or not y.size:
         return y if y.flags.c_contiguous else y.copy()
+    first = operands[0] if operands else None  # decides, where it steps along every dimension
+    if (y.flags.c_contiguous and type(first) is np.ndarray and first.shape == shape and first.flags.c_contiguous
+            and 1 not in shape):
+        return y
     strides = result_strides(shape, [a for a in operands if getattr(a, "ndim", 0)])
     if strides is None:
         return y

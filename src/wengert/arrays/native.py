@@ -140,6 +140,8 @@ def extreme(x: Array, axis: int, least: bool, keepdim: bool) -> tuple[Array, Arr
             key = (slice(None),) * (axis % x.ndim) + (slice(None) if keepdim else 0,)
             back = sorted(range(x.ndim), key=order.__getitem__)
             return found[0].transpose(back)[key], found[1].transpose(back)[key]
+        if x.dtype.kind in "fi":  # parts of rows
+            found = _kernels.extreme(np.ascontiguousarray(x), axis, least, keepdim)
     return lines.extreme(x, axis, least, keepdim) if found is NotImplemented else found
 
 

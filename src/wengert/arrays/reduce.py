@@ -96,13 +96,15 @@ def add_at_places(out: Any, indices: Any, values: Any) -> bool:
     n, before = len(named), next(d for d, i in enumerate(indices) if i is not None)
     if (not out.size or out.dtype.kind not in "fc" or out.dtype.itemsize == 2
             or ((n > 1 or before) and not out.flags.c_contiguous)
-            or any(i is None for i in indices[before : before + n]) or any(i.dtype.kind not in "iu" for i in named)):
+            or not all(i.dtype.kind in "iu" for i in named)
+            or (n > 1 and any(i is None for i in indices[before : before + n]))):
         return False
     outer, shape = out.shape[:before], out.shape[before : before + n]
     try:
         places: Any = named[0] if n == 1 else _flat_places(named, shape)
         rest = out.shape[before + n :]
-        values = in_rows(np.broadcast_to(values, (*outer, *places.shape, *rest)))
+        wanted = (*outer, *places.shape, *rest)
+        values = in_rows(values if values.shape == wanted else np.broadcast_to(values, wanted))
         K.add_at(out.reshape(-1, *rest), in_each(places, prod(outer), prod(shape)), values)
     except IndexError:  # which NumPy explains
         return False

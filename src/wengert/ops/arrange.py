@@ -215,6 +215,9 @@ def _roll_back(F: Any, g: Any, shifts: Any, dims: Any) -> Any:
     return F.roll(g, -shifts if isinstance(shifts, int) else tuple(-s for s in shifts), dims)
 
 
+_FEW_ROLLED = 1 << 12
+
+
 @operator(grad=dict(input=_roll_back), linear=True, layout="rows")
 def roll(input: Array, shifts, dims=()):
     """The elements moved on by ``shifts`` along ``dims``, the last to the front; without ``dims`` in row-major order.
@@ -232,7 +235,18 @@ def roll(input: Array, shifts, dims=()):
         raise no_dimensions(dims[0])
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    return np.roll(input, shifts, tuple(axis(d, input.ndim) for d in dims) if input.ndim else ())
+    return _rolled(input, shifts, tuple([axis(d, input.ndim) for d in dims]) if input.ndim else ())
+
+
+def _rolled(a: Array, shifts: Any, dims: tuple[int, ...]) -> Array:
+    """``np.roll``; of few elements or one dimension, the two parts of each are joined, which takes fewer steps."""
+    if type(a) is not np.ndarray or not a.size or not dims or (len(dims) > 1 and a.size > _FEW_ROLLED):
+        return np.roll(a, shifts, dims)
+    for shift, d in zip(shifts, dims):
+        n = a.shape[d]
+        at, before = n - shift % n, (slice(None),) * d
+        a = np.concatenate((a[(*before, slice(at, None))], a[(*before, slice(0, at))]), d)
+    return a
 
 
 @operator(grad=dict(input=lambda F, g, k, dims: F.rot90(g, -k, dims)), node="Rot90Backward0", linear=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -78,8 +80,25 @@ def _source(mode: str, n: int, before: int, after: int) -> Any:
     return np.where(at >= n, 2 * (n - 1) - at, at)
 
 
-def _maps(mode: str, shape: Any, pad: Any) -> list[tuple[int, Any]]:
+@lru_cache(256)
+def _maps(mode: str, shape: tuple[int, ...], pad: tuple[int, ...]) -> list[tuple[int, Any]]:
     return [(d, _source(mode, shape[d], a, b)) for d, (a, b) in enumerate(_pairs(pad, len(shape))) if a or b]
+
+
+#: Images of fewer elements are padded in one step: each takes its value from where it comes.
+_FEW = 1 << 12
+
+
+@lru_cache(256)
+def _places(mode: str, shape: tuple[int, ...], pad: tuple[int, ...], spatial: int) -> tuple[Any, Any] | None:
+    """Where in an image each value of the padded image comes from, and the shape of the result; None of large ones."""
+    _check(mode, shape, pad, spatial)
+    maps, last = dict(_maps(mode, shape, pad)), len(shape) - spatial
+    rows = [maps.get(d, np.arange(shape[d])) for d in range(last, len(shape))]
+    found = (*shape[:last], *map(len, rows))
+    if not 0 < math.prod(shape) <= math.prod(found) <= _FEW:
+        return None
+    return np.ravel_multi_index(np.ix_(*rows), shape[last:]).ravel(), found
 
 
 def _filled(input: Array, mode: str, pad: Any) -> Array:
@@ -178,8 +197,11 @@ def _padding(mode: str, word: str, spatial: int) -> None:
     @operator(grad=_pad_rule(mode, node), name=f"pad_{mode}{spatial}", node=f"{node}Backward0", places=(),
         layout="rows" if mode == "circular" else "channels")
     def padded(input: Array, pad):
-        _check(mode, input.shape, pad, spatial)
-        return _filled(input, mode, pad)
+        found = _places(mode, input.shape, pad, spatial)
+        if found is None or type(input) is not np.ndarray or not input.flags.c_contiguous:
+            return _filled(input, mode, pad)
+        places, shape = found
+        return input.reshape(*input.shape[: input.ndim - spatial], -1).take(places, -1).reshape(shape)
 
 
 for _spatial in (1, 2, 3):
@@ -200,7 +222,7 @@ def pad(F, input, pad, mode="constant", value=None):
     >>> F.pad(torch.tensor([[1, 2, 3]]), (1, 1), mode="reflect")
     tensor([[2, 1, 2, 3, 2]])
     """
-    pad = tuple(int(n) for n in pad)
+    pad = tuple([int(n) for n in pad])
     if mode == "constant":
         return F.constant_pad_nd(input, pad, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
