@@ -174,9 +174,9 @@ def taken_whole(a: Any, indices: Any) -> Any:
     what follows as it lies. None of other indices; how far apart those of one row lie does not matter.
     """
     index = indices[-1] if indices else None
-    if (type(index) is not np.ndarray or index.dtype is not _INDICES
-            or not (index.flags.c_contiguous or index.ndim == 1) or type(a) is not np.ndarray
-            or len(indices) > a.ndim or not a.flags.c_contiguous or a.dtype.kind not in "fiubc" or any(i is not None for i in indices[:-1])):
+    if (type(index) is not np.ndarray or index.dtype is not _INDICES or type(a) is not np.ndarray
+            or not (index.flags.c_contiguous or index.ndim == 1) or len(indices) > a.ndim or not a.flags.c_contiguous
+            or a.dtype.kind not in "fiubc" or any(i is not None for i in indices[:-1])):
         return None
     return a.take(index, len(indices) - 1)
 
