@@ -258,6 +258,21 @@ static PyObject *of_halves(const Operation *self, struct call *c, PyArray_Descr 
     return answer;
 }
 
+/* Whether the first argument is of a type whose views are those of memory alone; notes what is known of its numbers. */
+static int is_everyday_type(struct call *c)
+{
+    PyArray_Descr *d = PyArray_CheckExact(c->raw[0]) ? PyArray_DESCR((PyArrayObject *)c->raw[0]) : NULL;
+    if (!d || !PyArray_ISNBO(d->byteorder)) return 0;
+    c->conjugates = d == at.c64 || d == at.c128;
+    return c->conjugates || d == at.f32 || d == at.f64 || d->type_num <= NPY_ULONGLONG || d->type_num == NPY_HALF || is_brain(d->type_num);
+}
+
+int take_view(const Operation *self, struct call *c)
+{
+    int number;
+    return take(self, c, &number) && number < 0 && is_everyday_type(c);
+}
+
 /* What the kernel or the forward gives; NULL where it fails or the general path has to be taken, which `general` says. `into`: where
  * the kernel writes its result, or NULL. */
 PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *general)
@@ -266,6 +281,7 @@ PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *g
     int number;
     *general = 1;
     if (!take(self, c, &number)) return NULL;
+    if (self->early && is_everyday_type(c) && (answer = view_of(self, c))) return answer;
     PyArray_Descr *d = common_type(self, c);
     if (!d && self->mixes) d = brought_together(self, c);
     if (!d) return NULL;

@@ -62,12 +62,18 @@ static int attach_view(const Operation *self, PyObject *t, PyObject *source, PyO
 
 /* ---- the call ---- */
 
-static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
+/* `answer`: what the forward gives, where that is known; takes the reference. */
+static PyObject *perform(const Operation *self, PyObject *const *args, PyObject *answer)
 {
-    Operation *self = (Operation *)callable;
-    if (PyVectorcall_NARGS(flags) != self->params || (names && PyTuple_GET_SIZE(names)) || !PyType_Check(self->node)) NOT_HANDLED();
+    if (!PyType_Check(self->node)) {
+        Py_XDECREF(answer);
+        NOT_HANDLED();
+    }
     PyObject *modes = NULL;
-    if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return NULL;
+    if (PyContextVar_Get(at.modes, NULL, &modes) < 0) {
+        Py_XDECREF(answer);
+        return NULL;
+    }
     const int inference = modes == at.inference;
     int recording = modes == at.record, silent = modes == at.silent || inference;
     PyObject *grad_scope = NULL;
@@ -79,17 +85,18 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     Py_XDECREF(modes);
     if ((!recording && !silent) || (self->writes && grad_scope)) {
         Py_XDECREF(grad_scope);
+        Py_XDECREF(answer);
         NOT_HANDLED();
     }
 
     struct call c = {.args = args, .inference = inference};
-    PyObject *answer = NULL, *result = NULL, *row = NULL;
+    PyObject *result = NULL, *row = NULL;
     int general = 1;
     if (self->writes) {
         result = written(self, &c, recording, &general);
         goto done;
     }
-    if (!(answer = computed(self, &c, NULL, &general))) goto done;
+    if (answer ? !take_view(self, &c) : !(answer = computed(self, &c, NULL, &general))) goto done;
     general = 0;
     const int several = self->aux || self->outputs != 1;
     if (several && !PyTuple_CheckExact(answer)) {
@@ -136,6 +143,19 @@ done:
     if (result) return result;
     if (!general) return NULL;
     PyErr_Clear();
+    NOT_HANDLED();
+}
+
+static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
+{
+    if (PyVectorcall_NARGS(flags) != ((Operation *)callable)->params || (names && PyTuple_GET_SIZE(names))) NOT_HANDLED();
+    return perform((Operation *)callable, args, NULL);
+}
+
+PyObject *operation_view(const Operation *self, PyObject *const *args, PyObject *view)
+{
+    if (self->params == 2 && !self->writes) return perform(self, args, view);
+    Py_DECREF(view);
     NOT_HANDLED();
 }
 
@@ -192,6 +212,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     for (int i = 0; i < self->params; i++)
         if (self->kind[i] == HOLES) self->kind[i] = LIST, self->holes |= 1 << i;
     if (others != Py_None && (!PyTuple_Check(others) || PyTuple_GET_SIZE(others) != self->params)) self->params = -1;
+    self->early = view == ALWAYS_VIEW ? view_forward_of(op) : NULL;
     if (self->params < 0 || self->floats < 0 || self->wrt < 0 || self->live < 0 || self->saved < 0 || self->consts < 0) {
         Py_DECREF(self);
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "operation(): too many parameters");

@@ -34,6 +34,7 @@ typedef struct {
     int holes;   /* bit i: parameter i is a list in which elements may be None */
     int mixes;   /* the tensors that decide the type are those that are brought to it */
     int halves;  /* how numbers of 16 bits are computed: bits, or 0 for as all others */
+    PyObject *(*early)(PyArrayObject *, PyObject *const *); /* a forward of the everyday case, which is asked first, or NULL */
     int writes;  /* 0, or the in-place form: the result goes into the first argument's memory */
     char kind[MAX_PARAMS];
     unsigned char float_at[MAX_PARAMS], wrt_at[MAX_PARAMS], live_at[MAX_PARAMS];
@@ -43,7 +44,8 @@ typedef struct {
 /* Classes registered from Python, and the offsets of the slots in their objects: tape.c. */
 struct classes {
     PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *inference, *uncounted, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
-        *in_order_of, *flags, *ignored, *rebase, *cast;
+        *in_order_of, *flags, *ignored, *rebase, *cast,
+        *native_calls;
     PyObject *conjugating; /* a dict: what the method of this name gave */
     PyObject *false_, *zero, *one, *no_grad, *in_inference, *multi, *outputs, *np;
     PyObject *made; /* NULL, or called for every new node */
@@ -146,6 +148,21 @@ PyObject *ordered(const Operation *self, const struct call *c, PyObject *y);
 
 /* The in-place form: the target, into whose memory the result has gone; NULL as above. writes.c */
 PyObject *written(const Operation *self, struct call *c, int recording, int *general);
+
+/* A view that an everyday call gives, NULL where the forward in Python has to; and the C forward of an operator, or NULL. views.c */
+typedef PyObject *(*view_forward)(PyArrayObject *, PyObject *const *);
+view_forward view_forward_of(PyObject *op);
+PyObject *view_of(const Operation *self, const struct call *c);
+
+/* What the first argument and the key were taken apart to, where the forward's answer is known already. forward.c */
+int take_view(const Operation *self, struct call *c);
+
+/* The call of an operation of a tensor and a key whose forward gives `view`, to which it takes the reference. operation.c */
+PyObject *operation_view(const Operation *self, PyObject *const *args, PyObject *view);
+
+/* Write a number, or a tensor of its shape, to a part of a tensor where nothing is recorded; 0 with nothing done where there is more to
+ * it, -1 with an error. writes.c */
+int write_part(PyObject *target, PyArrayObject *part, PyObject *value);
 
 extern PyTypeObject OperationType; /* operation.c */
 

@@ -3,6 +3,8 @@
 
 #include "fast.h"
 
+#include <float.h>
+
 /* Whether no two elements share memory, as far as is obvious. */
 static int is_apart(PyArrayObject *a)
 {
@@ -160,6 +162,49 @@ static int copied(PyArrayObject *target, PyArrayObject *y)
     if (begin < target_end && target_begin < end) return PyArray_CopyInto(target, y);
     fast_copy(y, PyArray_BYTES(target), PyArray_STRIDES(target));
     return 0;
+}
+
+/* Write a number to every element of a part of float32 or float64; -1 where it is not an everyday number. */
+static int filled(PyArrayObject *part, PyObject *number)
+{
+    const int single = PyArray_DESCR(part) == at.f32, type = single ? NPY_FLOAT : NPY_DOUBLE;
+    if (PyArray_NDIM(part) > MAX_AXES) return -1;
+    const double value = PyFloat_CheckExact(number) ? PyFloat_AS_DOUBLE(number) : PyLong_AsDouble(number);
+    if ((single && isfinite(value) && fabs(value) > FLT_MAX) || (value == -1 && PyErr_Occurred())) return -1;
+    union { float f; double d; } one;
+    if (single) one.f = (float)value;
+    else one.d = value;
+    npy_intp still[MAX_AXES] = {0};
+    PyObject *repeated = PyArray_New(&PyArray_Type, PyArray_NDIM(part), PyArray_DIMS(part), type, still, &one, 0, 0, NULL);
+    if (!repeated) return -1;
+    fast_copy((PyArrayObject *)repeated, PyArray_BYTES(part), PyArray_STRIDES(part));
+    Py_DECREF(repeated);
+    return 0;
+}
+
+int write_part(PyObject *target, PyArrayObject *part, PyObject *value)
+{
+    PyArrayObject *a = (PyArrayObject *)SLOT(target, at.data);
+    PyObject *modes = NULL;
+    if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return -1;
+    const int recording = modes == at.record, known = recording || modes == at.silent;
+    Py_XDECREF(modes);
+    const int number = PyFloat_CheckExact(value) || PyLong_CheckExact(value);
+    if (!known || !is_usable(target) || !(number || is_usable(value)) || (recording && (requires_grad(target) || (!number && requires_grad(value))))) return 0;
+    if (!PyArray_ISWRITEABLE(a) || !PyArray_ISALIGNED(a) || !is_apart(a) || (number && PyArray_DESCR(a) != at.f32 && PyArray_DESCR(a) != at.f64)) return 0;
+    PyArrayObject *b = number ? NULL : (PyArrayObject *)SLOT(value, at.data);
+    if (number) {
+        if (filled(part, value) < 0) return 0;
+    } else {
+        const int n = PyArray_NDIM(part);
+        if (PyArray_DESCR(b) != PyArray_DESCR(part) || PyArray_NDIM(b) != n || !PyArray_CompareLists(PyArray_DIMS(b), PyArray_DIMS(part), n)) return 0;
+        if (SLOT(value, at.vc) != SLOT(target, at.vc)) {
+            if (copied(part, b) < 0) return -1;
+        } else if (PyArray_DATA(b) != PyArray_DATA(part) || !PyArray_CompareLists(PyArray_STRIDES(b), PyArray_STRIDES(part), n)) return 0;
+        /* else x[2:] += 1 ends with this write, of what is there already */
+    }
+    PyObject *counter = SLOT(target, at.vc), *version = PyNumber_Add(PyList_GET_ITEM(counter, 0), at.one);
+    return version && PyList_SetItem(counter, 0, version) == 0 ? 1 : -1;
 }
 
 /* The in-place form: the target, into whose memory the result has gone; NULL where it fails or the general path has to be taken. */

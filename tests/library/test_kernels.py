@@ -176,3 +176,12 @@ def test_redispatching_in_a_mode(torch):
     with Logs():
         found = scaled_mul(a, b)
     assert log == ["scaled_mul", "mul", "add"] and found.item() == 13
+
+
+def test_an_override_of_a_selection(torch, library):
+    x = torch.arange(3.0)
+    assert x[1].tolist() == 1
+    with library._scoped_library("aten", "IMPL") as lib:
+        lib.impl("select.int", lambda x, *where: x.sum(0), "CPU")
+        assert x[1].tolist() == 3
+    assert x[1].tolist() == 1

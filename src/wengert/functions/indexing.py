@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays.devices import alike, on_cpu
 from ..arrays.errors import bad_index, refuse_overflow, warn
 from ..arrays.lazy import address
@@ -38,6 +39,16 @@ _NO_MASK = (
 _STEP: dict[Any, str] = {int: "select_index", None: "unsqueeze_index", True: "alias_index"}
 
 
+def _not_native(a: Any, key: Any) -> Any:
+    return NotImplemented
+
+
+# A view by a basic key: of a tensor, of an array; NotImplemented where the extension has none (``native/views.c``).
+_native: Any = getattr(getattr(K, "_native", None), "_kernels", None)
+_view, _window = (getattr(_native, name, _not_native) for name in ("getitem", "window"))
+_wrote: Any = getattr(_native, "setitem", lambda *args: False)
+
+
 def _takes_all(key: slice, size: int) -> bool:
     """Whether a slice is of a whole dimension: PyTorch's test."""
     return key.step in (None, 1) and key.start in (None, 0) and (key.stop is None or key.stop >= size)
@@ -45,6 +56,9 @@ def _takes_all(key: slice, size: int) -> bool:
 
 def getitem(self: Tensor, key: Any) -> Tensor:
     """``self[key]``."""
+    view = _view(self, key)
+    if view is not NotImplemented:
+        return view  # type: ignore[no-any-return]
     kind = type(key)
     if kind is int:
         a = self._wg_data
@@ -245,6 +259,9 @@ def _fits(value: Any, a: Any, given: Any, recorded: bool) -> bool:
 
 def _place(a: Any, key: Any, gathers: bool) -> tuple[Any, Any, Any] | None:
     """An array, NumPy's key for it, and the view that this is unless it ``gathers``; None if there is more to it."""
+    view = _window(a, key)
+    if view is not NotImplemented:
+        return view, ..., view
     found = _plain_key(a.shape, key if type(key) is tuple else (key,))
     if found is not None:
         return a, found[0], a[found[0]]
@@ -275,6 +292,8 @@ def _record_part(self: Tensor, seen: np.ndarray, value: Any) -> None:
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``self[key] = value``."""
     if key is False:  # no element is meant
+        return
+    if _wrote(self, key, value):
         return
     if _write_plainly(self, key, value):
         return

@@ -47,7 +47,7 @@ def _register_classes() -> None:
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD,
         SILENT, INFERENCE, INFERENCE_VERSION, counter, leaf_row, edge_of, UNVERSIONED, AccumulateGrad, in_order_of,
-        flags.STATE, flags.IGNORED, rebase, kernels.cast)
+        flags.STATE, flags.IGNORED, rebase, kernels.cast, classes.NATIVE_CALLS)
     _registered = True
 
 

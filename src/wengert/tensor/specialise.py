@@ -55,7 +55,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         scope["NodeClass"], scope["quick"] = nodes, native_call(op, nodes or object, others)
         if nodes is not None:
             makers = {"NodeClass": nodes, **{f"NodeWithout_{p}": other for p, other in others.items()}}
-            if scope["quick"] is not None:
+            if scope["quick"] is not None and op.name not in _around:
                 classes.NATIVE_CALLS[op.name] = scope["quick"]
             scope.update(makers)
             _node_makers.append((scope, makers))
@@ -80,6 +80,7 @@ def put_around(name: str, wrap: Any) -> None:
         _around.pop(name, None)
     else:
         _around[name] = wrap
+        classes.NATIVE_CALLS.pop(name, None)
     for scope in _compiled.get(name, ()):
         scope.update(scope.pop("_before", {}))
         if wrap is not None:
@@ -87,8 +88,7 @@ def put_around(name: str, wrap: Any) -> None:
 
 
 def _put_around(scope: dict[str, Any], wrap: Any) -> None:
-    names = ("quick", "general", "inplace", "RECORD", "SILENT")
-    scope["_before"] = {name: scope[name] for name in names if name in scope}
+    scope["_before"] = {key: scope[key] for key in ("quick", "general", "inplace", "RECORD", "SILENT") if key in scope}
     scope.update(quick=_declines, general=wrap(scope["general"]), inplace=wrap(scope["inplace"]), RECORD=_NO_MODE,
         SILENT=_NO_MODE)
 

@@ -1,0 +1,106 @@
+"""Views that the extension makes: the same as those of the definitions in Python, in shape, strides and history."""
+
+import numpy as np
+import pytest
+
+import wengert
+from wengert.functions import indexing
+from wengert.ops.operator import TABLE
+
+pytestmark = pytest.mark.skipif(indexing._window is indexing._not_native, reason="needs the native extension")
+
+
+def arrays():
+    a = np.arange(2 * 3 * 1 * 4.0).reshape(2, 3, 1, 4)
+    return [a, a.copy()[:, 1:2], a.transpose(1, 0, 3, 2), a[..., ::2], np.arange(5.0), np.array(3.0), a[:1].copy(),
+        np.broadcast_to(np.ones((3, 1), np.float32), (2, 3, 4)), np.zeros((0, 2)), np.arange(6).reshape(2, 3)[:, :1]]
+
+
+def components(rng, n):
+    return [int(rng.integers(-n - 1, n + 1)), slice(None), slice(int(rng.integers(0, 2)), None), None, Ellipsis,
+        slice(None, int(rng.integers(-2, n + 2)), int(rng.integers(1, 3))), slice(0, n), slice(2, 1), True]
+
+
+def keys(rng, a):
+    for _ in range(150):
+        key = tuple(rng.choice(np.array(components(rng, int(rng.integers(1, 5))), dtype=object))
+            for _ in range(int(rng.integers(1, a.ndim + 3))))
+        yield key[0] if len(key) == 1 and rng.integers(2) else key
+
+
+def seen(call):
+    try:
+        t = call()
+    except (IndexError, TypeError, ValueError) as error:
+        return type(error), str(error)
+    kept = [t.grad_fn(wengert.ones_like(t)).tolist()] if t.grad_fn is not None else []
+    return t.shape, t.stride(), t.storage_offset(), t.tolist(), type(t.grad_fn).__name__, t._is_view(), kept
+
+
+@pytest.mark.parametrize("which", range(len(arrays())))
+def test_keys_give_the_views_of_the_definition(which, monkeypatch):
+    a = arrays()[which]
+    t = wengert.Tensor._wg_wrap(a)
+    if a.dtype.kind == "f":
+        t = t.as_strided(t.shape, t.stride(), t.storage_offset()) if a.base is not None else t
+        t.requires_grad_()
+    rows, natively = list(keys(np.random.default_rng(which), a)), 0
+    found = [seen(lambda k=key: t[k]) for key in rows]
+    natively = sum(indexing._window(a, key) is not NotImplemented for key in rows)
+    monkeypatch.setattr(indexing, "_view", indexing._not_native)
+    assert found == [seen(lambda k=key: t[k]) for key in rows]
+    assert natively > 10 or not a.size
+
+
+def layout(a):
+    return a.shape, a.strides, a.__array_interface__["data"][0], a.flags.writeable
+
+
+VALUES = {
+    "view": [(24,), (6, 4), (2, -1), (-1, 1, 4), (2, 3, 1, 4), (1, 24), (5, 5), (-1, -1), (1,), (3, 2), (2, 1, 3)],
+    "unsqueeze": [0, 1, 2, 4, -1, -2, 7],
+    "expand": [(2, 3, 1, 4), (5, 2, 3, 6, 4), (2, 3, 7, -1), (1, 1, 2, 3, 4, 4), (3, 4), (2, 2, 3), (2, 1, 3), (4, 5)],
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_forwards_give_the_views_of_the_definition(name):
+    count = 0
+    for a in arrays():
+        for value in VALUES[name]:
+            try:
+                wanted = layout(TABLE[name].forward(a, value))
+            except (RuntimeError, IndexError):
+                continue
+            call = getattr(wengert.Tensor._wg_wrap(a), name)
+            assert layout((call(*value) if isinstance(value, tuple) else call(value))._wg_data) == wanted, layout(a)
+            count += 1
+    assert count > 10
+
+
+def test_a_write_by_key_reaches_the_memory():
+    x = wengert.zeros(3, 4)
+    x[1, 1:3] = 2.0
+    x[..., 0] = wengert.tensor([5.0, 6.0, 7.0])
+    x[:, None, 3] = wengert.tensor([[1.0], [1.0], [1.0]])
+    assert x.tolist() == [[5, 0, 0, 1], [6, 2, 2, 1], [7, 0, 0, 1]]
+    assert x._version == 3
+
+
+def test_a_number_too_large_and_another_type_are_left_to_the_definition():
+    x, whole = wengert.zeros(2, 2), wengert.zeros(2, dtype=wengert.int64)
+    with pytest.raises(RuntimeError, match="overflow"):
+        x[0] = 1e300
+    x[0] = float("inf")
+    x[1, 0] = 3
+    x[1, 1:] = wengert.ones(1, dtype=wengert.float64)
+    whole[0] = 7
+    assert x.tolist() == [[float("inf")] * 2, [3, 1]] and whole.tolist() == [7, 0]
+
+
+def test_a_write_of_a_part_of_itself():
+    x = wengert.arange(6.0)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        x[1:] = x[:-1]
+    x[2:] += 1
+    assert x.tolist() == [0, 1, 3, 4, 5, 6] and x._version == 2
