@@ -13,7 +13,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("steps", "StaleGradient"), ("steps", "NonScalar"), ("steps", "ToNumpy"), ("optimizers", "Optimized"),
     ("modes", "EvalTraining"), ("modes", "TrainEvaluation"), ("evaluations", "GradEvaluation"),
     ("evaluations", "Loaded"),
-    ("accumulation", "Accumulation"), ("ratios", "UpdateRatio"),
+    ("dropouts", "AlwaysDropping"), ("accumulation", "Accumulation"), ("ratios", "UpdateRatio"),
     ("leaks", "Leaks"), ("graphs", "Retained"), ("graphs", "Twice"), ("writes", "InPlace"),
     ("data_writes", "DataWritten"), ("checkpoints", "Impure"),
     ("flow", "Flow"),  # nonfinite reads the norms that it notes
@@ -21,6 +21,8 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("activations", "Activations"),
     ("gradchecks", "Gradchecks"),
     ("broadcasts", "Broadcasts"), ("losses", "LossInputs"),
+    ("updates", "NeverStepped"), ("updates", "Clipping"), ("states", "States"),
+    ("sharing", "Shared"), ("sharing", "Equal"), ("sharing", "BatchOfOne"),
     ("costs", "Costs"),
     ("paths", "Paths"), ("unreached", "Flags"),
 )
