@@ -142,7 +142,7 @@ def compare(name, row, ours, theirs, rounds):
 def unkept(operator, vectors):
     """A product that makes its graph anew."""
     def run():
-        operator._kept.state = operator._kept.product = None
+        operator._kept = type(operator._kept)()
         return operator @ vectors
     return run
 

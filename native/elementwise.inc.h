@@ -43,6 +43,12 @@ static inline REAL F(gelu_slope)(REAL x)
     REAL small = F(exp_minus_square)(a, HALF, part);
     return x < 0 ? small : ONE - small;
 }
+/* The density times 2 - x^2: the slope of the slope. */
+static inline REAL F(gelu_curve)(REAL x)
+{
+    REAL a = F(clamp_normal)(x);
+    return F(exp_minus_square)(a, HALF, ((REAL)2 - a * a) * INV_SQRT_2PI);
+}
 static inline REAL F(gelu_tanh_slope)(REAL x)
 {
     REAL square = x * x;
@@ -130,6 +136,7 @@ static void gelu_loop_f32(float *out, const float *const *in, size count)
 UNARY(gelu, gelu_f64(x))
 #endif
 BINARY(gelu_grad, g *F(gelu_slope)(x))
+BINARY(gelu_bend, g *F(gelu_curve)(x))
 UNARY(gelu_tanh, OWN(gelu_tanh)(x))
 BINARY(gelu_tanh_grad, g *F(gelu_tanh_slope)(x))
 UNARY(silu, OWN(silu)(x))

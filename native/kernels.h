@@ -19,6 +19,7 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(tanh_grad, 2, 0.15)      \
     X(gelu, 1, 0.7)            \
     X(gelu_grad, 2, 0.8)       \
+    X(gelu_bend, 2, 0.6)       \
     X(gelu_tanh, 1, 0.5)       \
     X(gelu_tanh_grad, 2, 0.6)  \
     X(silu, 1, 0.4)            \

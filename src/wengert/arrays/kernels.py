@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 #: of NumPy's: natively with a shorter way in, threads for large arrays, and always returning an array.
 FAMILIES = {
     "arithmetic": tuple(COSTS),
-    "elementwise": ("relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh",
-        "gelu_tanh_grad", "silu", "silu_grad", "softplus", "softplus_grad", "log_sigmoid", "log_sigmoid_grad", "mish",
-        "mish_grad", "leaky_relu", "leaky_relu_grad", "hardtanh", "hardtanh_grad", "hardsigmoid", "hardsigmoid_grad",
-        "hardswish", "hardswish_grad", "elu", "elu_grad", "rsqrt", "cube", "signum", "square_difference", "lerp",
-        "smooth_l1", "bent_grad", "rsqrt_grad", "logit_grad", "nan_to_num", "gated", "gated_grad"),
+    "elementwise": ("relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_bend",
+        "gelu_tanh", "gelu_tanh_grad", "silu", "silu_grad", "softplus", "softplus_grad", "log_sigmoid",
+        "log_sigmoid_grad", "mish", "mish_grad", "leaky_relu", "leaky_relu_grad", "hardtanh", "hardtanh_grad",
+        "hardsigmoid", "hardsigmoid_grad", "hardswish", "hardswish_grad", "elu", "elu_grad", "rsqrt", "cube",
+        "signum", "square_difference", "lerp", "smooth_l1", "bent_grad", "rsqrt_grad", "logit_grad", "nan_to_num",
+        "gated", "gated_grad"),
     "special": ("erf", "erfc", "erfcx", "erfinv", "ndtr", "ndtri", "log_ndtr", "lgamma", "digamma", "trigamma",
         "polygamma", "zeta"),
     "rows": ("softmax", "softmax_grad", "log_softmax", "log_softmax_grad", "layer_norm", "layer_norm_grad",

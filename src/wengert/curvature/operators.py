@@ -40,14 +40,12 @@ class _Streamed(SymmetricOperator):
         kept = self._kept.found()
         if kept is None:
             return self._through(rows)
-        found = np.empty_like(rows)
         with enable_grad():
-            self._enter(found, rows, kept, False, True)
-        return found
+            return self._entered(None, rows, kept, False)
 
     def _through(self, rows: np.ndarray) -> np.ndarray:
         """Products by a pass through the data; the graph of a small only batch is kept from the second on."""
-        found, first, count, mean = np.empty_like(rows), True, 0.0, self._problem.loss.mean
+        found, count, mean = None, 0.0, self._problem.loss.mean
         whole, before = self._problem.whole, allocated()
         state = self._kept.noted(self._problem) if whole else None
         self._begin()
@@ -58,20 +56,26 @@ class _Streamed(SymmetricOperator):
                 if whole and here:
                     terms.share, count = 1 / here, 1.0
             product = self._prepared(terms)
-            self._enter(found, rows, product, state is None, first)
-            first = False
+            found = self._entered(found, rows, product, state is None)
             if state is not None and count in (0, 1):
-                self._kept.keep(state, product, allocated() - before)
+                self._kept.keep(state, product, allocated() - before - found.nbytes)
             del terms, product
         if mean and count != 1:
-            found /= count
-        return found
+            np.divide(found, count, out=found)  # type: ignore[arg-type]
+        return found  # type: ignore[return-value]
 
-    def _enter(self, found: np.ndarray, rows: np.ndarray, product: Product, ends: bool, first: bool) -> None:
-        """Put the products with a batch into ``found``, or add them; ``ends``: the graph is not needed after them."""
-        put, last = self._vectors.fill if first else self._vectors.add, len(rows) - 1
-        for j, (vector, row) in enumerate(zip(found, rows)):
-            put(vector, product(self._vectors.split(row), ends and j == last))
+    def _entered(self, found: np.ndarray | None, rows: np.ndarray, product: Product, ends: bool) -> np.ndarray:
+        """The products with a batch, added to those ``found`` before; ``ends``: the graph is not needed after them.
+
+        Memory for the result is taken when there is something to put there: after the first walk.
+        """
+        put, last = self._vectors.fill if found is None else self._vectors.add, len(rows) - 1
+        for j, row in enumerate(rows):
+            parts = product(self._vectors.split(row), ends and j == last)
+            if found is None:
+                found = np.empty_like(rows)
+            put(found[j], parts)
+        return found if found is not None else np.empty_like(rows)
 
     def _begin(self) -> None:
         """Before a pass through the data."""

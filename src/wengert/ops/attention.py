@@ -11,6 +11,7 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
 from ..arrays.dtypes import F32, c_name
 from ..arrays.layouts import in_order_of
+from ..arrays.plain.attention import scores
 from .operator import Array, family
 from .pointwise import widened
 
@@ -21,7 +22,49 @@ def _attention_raw(*args: Any) -> Any:
     return K.attention_grad(*map(widened, args[:5]), *args[5:])
 
 
-@composite(raw=_attention_raw, places=())
+def _plus(a: Any, b: Any) -> Any:
+    """A sum of temporary arrays, of which one may be missing, in the memory of the first."""
+    return b if a is None else a if b is None else K.add(a, b, a)
+
+
+def _mean_free(x: Any, p: Any) -> Any:
+    """``x`` without the means of its rows, weighted by ``p``, in place."""
+    x -= np.einsum("...ij,...ij->...i", p, x)[..., None]
+    return x
+
+
+def _attention_twice(g: Any, needs: Any, flow: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool,
+        scale: float, _: Any) -> Any:
+    """The gradients of the gradients in ``(flow, query, key, value)``, ``flow`` being what came in."""
+    of_query, of_key, of_value, of_scores = map(widened, g)
+    flow, query, key, value, mask = map(widened, (flow, query, key, value, mask))
+    query, scale = query * query.dtype.type(scale), query.dtype.type(scale)
+
+    def times(a: Any, b: Any) -> Any:
+        return None if a is None or b is None else K.stacked(a, b)
+
+    def turned(x: Any) -> Any:
+        return None if x is None else x.swapaxes(-1, -2)
+
+    p = scores(query, key, mask, causal, 1.0)
+    spread = _mean_free(times(flow, turned(value)), p)  # times p: the gradient in the scores
+    along = _plus(times(query, turned(of_key)), None if of_query is None else times(of_query * scale, turned(key)))
+    along = _plus(along, of_scores)
+    slope = times(flow, turned(of_value))  # in the weights
+    if along is not None:
+        slope = _plus(K.multiply(_mean_free(along, p), spread), slope)
+        along *= p
+    spread *= p
+    slope = None if slope is None else K.softmax_grad(slope, p, -1)
+    of_key = None if of_key is None else of_key * scale
+    return (_plus(times(p, of_value), times(along, value)),
+        None if slope is None else _plus(times(slope, key * scale), times(spread, of_key)),
+        None if slope is None else _plus(times(turned(slope), query),
+            None if of_query is None else times(turned(spread), of_query * scale)), times(turned(along), flow), None)
+
+
+@composite(raw=_attention_raw, places=(), whole=("g", "query", "key", "value", "mask"), optional=("mask",),
+    grad=("replayed", _attention_twice), outputs=("grad_query", "grad_key", "grad_value", "grad_scores"))
 def attention_grad(F, g, query, key, value, mask, causal, scale, needs):
     p = F.attention_weights(query, key, mask, causal, scale)
     d = F.softmax_grad(F.matmul(g, F.transpose(value, -2, -1)), p, -1)

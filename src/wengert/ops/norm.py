@@ -74,6 +74,40 @@ def _twice(F: Any, g: Any, needs: Any, flow: Any, weight: Any, normal: Any, rstd
     return back, slope, in_weight
 
 
+def _twice_by_channel(g: Any, needs: Any, flow: Any, x: Any, weight: Any, mean: Any, rstd: Any, pooled: Any) -> Any:
+    """The same for arrays whose statistics belong to channels (axis 1), in few passes: all that is asked for are sums
+    over channels, and mixtures of arrays with numbers for each channel. ``pooled`` makes averages, over what is
+    normalised together, of sums over channels; None with fixed statistics. ``g[0]`` is given.
+    """
+    of_input, of_weight, of_bias = g
+    one, zero = np.ones_like(rstd), np.zeros_like(rstd)
+    weight, of_weight, of_bias = (d if v is None else v for v, d in ((weight, one), (of_weight, zero), (of_bias, zero)))
+
+    def sums(a: Any, b: Any, *given: Any) -> Any:
+        return K.batch_norm_grad(a, b, *given, None, True, (False, True, True))[1:]
+
+    cross, _ = sums(of_input, flow, zero, one)
+    back = slope = None
+    scale, middle, along = weight * rstd, zero, zero
+    if pooled is not None:
+        (of_normal, of_all), (flow_normal, flow_all) = sums(of_input, x, mean, rstd), sums(flow, x, mean, rstd)
+        middle, along = pooled(of_all), pooled(of_normal)
+        cross = cross - middle * flow_all - along * flow_normal
+    if needs[0]:
+        on_x = (of_weight - scale * along) * rstd
+        back = K.channel_blend(of_input, x, scale, on_x, of_bias - scale * middle - on_x * mean)
+    if needs[1] and pooled is None:
+        slope = None if g[1] is None else K.channel_affine(flow, of_weight * rstd, zero)
+    elif needs[1]:
+        on_input, on_flow = -rstd * pooled(weight * flow_normal), of_weight - scale * along
+        shift = -rstd * pooled(on_input * of_all + on_flow * flow_all)
+        on_x = pooled(on_input * of_normal + on_flow * flow_normal) + pooled(scale * cross)
+        on_x = -rstd * rstd * on_x
+        slope = K.channel_blend(of_input, flow, rstd * on_input, rstd * on_flow, shift - on_x * mean)
+        slope = K.channel_blend(slope, x, one, on_x, zero)
+    return back, slope, rstd * cross if needs[2] else None
+
+
 def _layer_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, dims: int, eps: float,
         needs: Any) -> Any:
     if mean is None:
@@ -225,6 +259,13 @@ def _batch_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
     shape, axes, ndim = tuple(grad_output.shape), (0, *range(2, grad_output.ndim)), grad_output.ndim
     if F.raw:
         *g, grad_output, input, weight = map(widened, (*g, grad_output, input, weight))
+        if g[0] is not None and type(input) is np.ndarray and input.size:
+            if training:
+                mean, rstd = K.channel_moments(input)
+                rstd = _channel_rstd(rstd, eps)
+            n = input.size // rstd.size
+            return *_twice_by_channel(g, needs, grad_output, input, weight, mean, rstd,
+                (lambda total: total / n) if training else None), None, None
     of_input, *others = g
     of_weight, of_bias = (None if v is None else _per_channel(F, v, ndim) for v in others)
     if input is None:  # only the gradient in the bias is needed
@@ -312,10 +353,29 @@ def _group_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, 
     return K.group_norm_grad(g, input, mean, rstd, weight, groups, tuple(needs))
 
 
+def _group_norm_twice_raw(g: Any, needs: Any, flow: Any, x: Any, weight: Any, groups: int, eps: float) -> Any:
+    """By channels of each example, as if they were all of one."""
+    shape, each = x.shape, x.shape[1] // groups
+    n = each * math.prod(shape[2:])
+    mean, var = K.channel_moments(x.reshape(1, shape[0] * groups, n))
+    rstd = _channel_rstd(var, eps)
+    of_input, flow, x = (v.reshape(1, shape[0] * shape[1], -1) for v in (g[0], flow, x))
+    others = (None if v is None else np.tile(v, shape[0]) for v in (*g[1:], weight))
+    of_weight, of_bias, weight = others
+    back, slope, in_weight = _twice_by_channel((of_input, of_weight, of_bias), needs, flow, x, weight,
+        np.repeat(mean, each), np.repeat(rstd, each),
+        lambda total: np.repeat(total.reshape(-1, each).sum(-1) / n, each))
+    in_weight = None if in_weight is None else in_weight.reshape(shape[:2]).sum(0)
+    back, slope = (None if v is None else v.reshape(shape) for v in (back, slope))
+    return back, slope, None, None, in_weight
+
+
 def _group_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, groups: Any,
         eps: Any) -> Any:
     if F.raw:
         *g, grad_output, input, weight = map(widened, (*g, grad_output, input, weight))
+        if g[0] is not None and type(input) is np.ndarray and input.size:
+            return _group_norm_twice_raw(g, (needs[0], needs[1], needs[4]), grad_output, input, weight, groups, eps)
     shape, axes = tuple(input.shape), (2, 3)
 
     def grouped(x: Any) -> Any:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CACHED, _WORTH = 1 << 20, 1 << 12  # scores of all heads; of one
 
 
-def _scores(query: Array, key: Array, mask: Array | None, causal: bool, scale: float) -> Any:
+def scores(query: Array, key: Array, mask: Array | None, causal: bool, scale: float) -> Any:
     """``softmax(scale * query @ key^T + mask)``, computed in one buffer."""
     s = np.matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
     if mask is not None:
@@ -66,10 +66,10 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None = None,
     """
     lead = _heads(query, key, value, mask)
     if lead is None:
-        return np.matmul(_scores(query, key, mask, causal, scale), value)
+        return np.matmul(scores(query, key, mask, causal, scale), value)
     out = np.empty((*lead, query.shape[-2], value.shape[-1]), np.result_type(query, value))
     for h in np.ndindex(*lead):
-        np.matmul(_scores(query[h], key[h], None if mask is None else mask[h], causal, scale), value[h], out=out[h])
+        np.matmul(scores(query[h], key[h], None if mask is None else mask[h], causal, scale), value[h], out=out[h])
     return out
 
 
@@ -87,7 +87,7 @@ def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array
                 if whole is not None:
                     whole[h] = part
         return found[0], found[1], found[2], None
-    p = _scores(query, key, mask, causal, scale)
+    p = scores(query, key, mask, causal, scale)
     gq = gk = gv = gm = None
     if needs[2]:
         gv = np.matmul(p.swapaxes(-1, -2), g)

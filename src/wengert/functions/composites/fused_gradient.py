@@ -166,5 +166,5 @@ def _plain(value: Any, mapped: bool) -> bool:
     if value is None:
         return True
     kind = type(value)
-    return ((kind in PLAIN or (mapped and kind is classes.Batched_)) and value._wg_data.dtype.kind in "fV"
+    return ((kind in PLAIN or (mapped and kind is classes.Batched_)) and value._wg_data.dtype.kind in "fVb"
         and not value.is_meta)
