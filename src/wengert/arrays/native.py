@@ -252,6 +252,8 @@ def rms_norm_grad(g: Array, x: Array, rstd: Array, weight: Array | None, dims: i
 
 def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
         needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
+    if not (needed[0] or needed[1]):  # of the input nothing was remembered
+        return rows.batch_norm_grad(g, x, mean, rstd, weight, training, needed)
     kind = x.dtype if weight is None else weight.dtype
     if is_half(x):
         mean, rstd, weight = widened(mean), widened(rstd), widened(weight)

@@ -227,7 +227,8 @@ def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array 
         else:
             grad_x = wide_g * factor.reshape(shape)
         grad_x = grad_x.astype(x.dtype, copy=False)
-    return grad_x, along.astype(x.dtype) if needed[1] else None, total.astype(x.dtype) if needed[2] else None
+    kind = x.dtype if weight is None else weight.dtype
+    return grad_x, along.astype(kind) if needed[1] else None, total.astype(kind) if needed[2] else None
 
 
 def half_log_softmax(x: Array) -> Array:
