@@ -1,15 +1,8 @@
 /* Products of matrices of bfloat16 on processors that multiply pairs of them: sums in float32, rounded once. */
-#include "wengert.h"
+#include "brain.h"
 
-#include "half.h"
-#include "pool.h"
-
-#if defined(WENGERT_X86_LEVELS) && (defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10)
-#include <immintrin.h>
-
-#define PAIRS __attribute__((target("avx512bf16,avx512f,avx512bw,avx512vl")))
-
-enum { COLUMNS_OF_PANEL = 32, ROWS_OF_TILE = 12, MOST_DEPTH = 1 << 14, FLIPPED = 16 };
+#ifdef WENGERT_PAIRS
+enum { MOST_DEPTH = 1 << 14 };
 
 /* One operand of a product: its rows and columns are `row` and `step` numbers apart, one of the two next to each other. */
 struct side {
@@ -27,26 +20,13 @@ struct brain_job {
     size rows, columns, depth, pairs;
 };
 
-/* `count` lines of at most 16 pairs, `line` numbers apart, to the rows of `to`: pair p of line k to to[p * step + k]. */
-PAIRS static void flip_pairs(uint32_t *to, size step, const uint16_t *from, size line, size count, size numbers)
+/* `count` lines of at most 16 pairs, `line` numbers apart, to the rows of `to`. */
+PAIRS static void flip_pairs(uint32_t *to, const uint16_t *from, size line, size count, size numbers)
 {
-    __m512i r[FLIPPED], t[FLIPPED];
+    __m512i r[FLIPPED];
     const __mmask32 there = numbers < 2 * FLIPPED ? (1u << numbers) - 1 : ~0u;
     for (int k = 0; k < FLIPPED; k++) r[k] = k < count ? _mm512_maskz_loadu_epi16(there, from + k * line) : _mm512_setzero_si512();
-    for (int k = 0; k < FLIPPED; k += 2) t[k] = _mm512_unpacklo_epi32(r[k], r[k + 1]), t[k + 1] = _mm512_unpackhi_epi32(r[k], r[k + 1]);
-    for (int k = 0; k < FLIPPED; k += 4)
-        for (int j = 0; j < 2; j++) {
-            r[k + 2 * j] = _mm512_unpacklo_epi64(t[k + j], t[k + j + 2]);
-            r[k + 2 * j + 1] = _mm512_unpackhi_epi64(t[k + j], t[k + j + 2]);
-        }
-    /* r[4 q + j] has column j of every four, of the lines from 4 q on. */
-    for (int j = 0; j < 4; j++) {
-        const __m512i a = _mm512_shuffle_i32x4(r[j], r[4 + j], 0x88), b = _mm512_shuffle_i32x4(r[j], r[4 + j], 0xdd);
-        const __m512i c = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0x88), d = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0xdd);
-        t[j] = _mm512_shuffle_i32x4(a, c, 0x88), t[8 + j] = _mm512_shuffle_i32x4(a, c, 0xdd);
-        t[4 + j] = _mm512_shuffle_i32x4(b, d, 0x88), t[12 + j] = _mm512_shuffle_i32x4(b, d, 0xdd);
-    }
-    for (size p = 0; 2 * p < numbers && p < FLIPPED; p++) _mm512_storeu_si512(to + p * step, t[p]);
+    flip_lines(to, COLUMNS_OF_PANEL, r, (numbers + 1) / 2);
 }
 
 /* Pairs of two lines of `count` numbers, the second of which may be missing. */
@@ -65,7 +45,7 @@ PAIRS static void pack_panel(const struct brain_job *job, size panel)
     if (job->b.step != 1) { /* pairs lie together */
         for (size half = 0; half < COLUMNS_OF_PANEL; half += FLIPPED)
             for (size p = 0; p < job->pairs; p += FLIPPED)
-                flip_pairs(to + p * COLUMNS_OF_PANEL + half, COLUMNS_OF_PANEL, job->b.at + (first + half) * job->b.step + 2 * p, job->b.step,
+                flip_pairs(to + p * COLUMNS_OF_PANEL + half, job->b.at + (first + half) * job->b.step + 2 * p, job->b.step,
                            n - half < FLIPPED ? n - half : FLIPPED, job->depth - 2 * p);
         return;
     }
@@ -107,38 +87,6 @@ static void pack_left(const struct brain_job *job)
         }
 }
 
-/* Some rows of pairs, `row` numbers apart and each `step` after the one before, times a panel; `columns` of the results are there. */
-#define DEFINE_TILE(ROWS)                                                                                                       \
-    PAIRS static void tile_##ROWS(const struct brain_job *job, const uint16_t *a, size row, size step, const uint32_t *panel,    \
-                                  uint16_t *out, size columns, const float *bias)                                               \
-    {                                                                                                                           \
-        __m512 sums[ROWS][2];                                                                                                   \
-        for (int r = 0; r < ROWS; r++) sums[r][0] = sums[r][1] = _mm512_setzero_ps();                                           \
-        for (size p = 0; p < job->pairs; p++) {                                                                                 \
-            const __m512bh left = (__m512bh)_mm512_loadu_si512(panel + p * COLUMNS_OF_PANEL);                                   \
-            const __m512bh right = (__m512bh)_mm512_loadu_si512(panel + p * COLUMNS_OF_PANEL + 16);                             \
-            for (int r = 0; r < ROWS; r++) {                                                                                    \
-                int pair;                                                                                                       \
-                memcpy(&pair, a + r * row + p * step, sizeof pair);                                                             \
-                const __m512bh both = (__m512bh)_mm512_set1_epi32(pair);                                                        \
-                sums[r][0] = _mm512_dpbf16_ps(sums[r][0], both, left);                                                          \
-                sums[r][1] = _mm512_dpbf16_ps(sums[r][1], both, right);                                                         \
-            }                                                                                                                   \
-        }                                                                                                                       \
-        const uint32_t there = columns < COLUMNS_OF_PANEL ? (1u << columns) - 1 : ~0u;                                          \
-        for (int r = 0; r < ROWS; r++, out += job->columns) {                                                                   \
-            if (bias) {                                                                                                         \
-                sums[r][0] = _mm512_add_ps(sums[r][0], _mm512_loadu_ps(bias));                                                  \
-                sums[r][1] = _mm512_add_ps(sums[r][1], _mm512_loadu_ps(bias + 16));                                             \
-            }                                                                                                                   \
-            _mm256_mask_storeu_epi16(out, (__mmask16)there, (__m256i)_mm512_cvtneps_pbh(sums[r][0]));                           \
-            _mm256_mask_storeu_epi16(out + 16, (__mmask16)(there >> 16), (__m256i)_mm512_cvtneps_pbh(sums[r][1]));              \
-        }                                                                                                                       \
-    }
-DEFINE_TILE(12)
-DEFINE_TILE(4)
-DEFINE_TILE(1)
-
 /* Rows from `begin` on, which is a tile's first, to `end`. */
 static void multiply_rows(const struct brain_job *job, size begin, size end)
 {
@@ -146,17 +94,13 @@ static void multiply_rows(const struct brain_job *job, size begin, size end)
     const uint16_t *a = direct ? job->a.at : job->left;
     const size line = direct ? job->a.row : flipped ? 2 : 2 * job->pairs, step = flipped ? 2 * ROWS_OF_TILE : 2;
     for (size first = 0; first < job->columns; first += COLUMNS_OF_PANEL) {
-        const uint32_t *panel = job->panels + first * job->pairs;
-        const float *bias = job->bias ? job->bias + first : NULL;
+        const struct brain_tile tile = {.panel = job->panels + first * job->pairs, .pairs = job->pairs, .row = line, .step = step,
+                                        .out_row = job->columns, .columns = job->columns - first, .by_column = job->bias ? job->bias + first : NULL};
         if (pool_stopped()) return;
-#define TILE(ROWS)                                                                                                                     \
-    tile_##ROWS(job, a + (flipped ? row / ROWS_OF_TILE * ROWS_OF_TILE * job->pairs * 2 + row % ROWS_OF_TILE * 2 : row * line), line, step, \
-                panel, job->out + row * job->columns + first, job->columns - first, bias)
-        size row = begin;
-        for (; row + 12 <= end; row += 12) TILE(12);
-        for (; row + 4 <= end; row += 4) TILE(4);
-        for (; row < end; row++) TILE(1);
-#undef TILE
+        if (!flipped) tile_rows(&tile, a, job->out + first, begin, end);
+        else
+            for (size row = begin; row < end; row += ROWS_OF_TILE)
+                tile_rows(&tile, a + row * job->pairs * 2, job->out + row * job->columns + first, 0, end - row < ROWS_OF_TILE ? end - row : ROWS_OF_TILE);
     }
 }
 
@@ -194,10 +138,10 @@ static void stack_task(void *context, size begin, size end, int chunk)
     }
 }
 
-static int is_able(void)
+int brain_able(void)
 {
     static int known = -1;
-    if (known < 0) known = __builtin_cpu_supports("avx512bf16") && !strcmp(kernels->name, "avx512");
+    if (known < 0) known = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vbmi2") && !strcmp(kernels->name, "avx512");
     return known;
 }
 
@@ -250,7 +194,7 @@ static PyObject *brain_product(PyObject *module, PyObject *const *args, Py_ssize
 {
     (void)module;
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    if (!is_able() || narrow_kind(args[0]) != 2 || narrow_kind(args[1]) != 2) NOT_HANDLED();
+    if (!brain_able() || narrow_kind(args[0]) != 2 || narrow_kind(args[1]) != 2) NOT_HANDLED();
     PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1], *bias = (PyArrayObject *)args[2];
     const int na = PyArray_NDIM(a), nb = PyArray_NDIM(b);
     if (na < 2 || nb < 2 || PyArray_DIM(a, na - 1) != PyArray_DIM(b, nb - 2) || PyArray_DIM(a, na - 1) > MOST_DEPTH || !PyArray_SIZE(a) ||

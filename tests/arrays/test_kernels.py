@@ -1182,6 +1182,77 @@ def test_channels_of_16_bits_are_rounded_once(shape, number):
                 np.testing.assert_allclose(got.astype(np.float64), want, step * 1.01, 1e-4)
 
 
+HALF_CONVOLUTIONS = [  # images, filters, stride, padding, dilation, groups
+    ((2, 16, 9, 11), (24, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((3, 32, 8, 8), (33, 32, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((2, 9, 13, 40), (8, 9, 3, 2), (1, 1), (0, 0), (1, 2), 1),
+    ((2, 16, 10, 12), (12, 16, 3, 3), (2, 2), (1, 1), (1, 1), 1),
+    ((1, 3, 23, 21), (16, 3, 7, 7), (2, 3), (3, 3), (1, 1), 1),
+    ((2, 32, 6, 6), (16, 16, 3, 3), (1, 1), (1, 1), (1, 1), 2),
+    ((2, 16, 7, 7), (16, 16, 5, 5), (1, 1), (2, 2), (2, 1), 1),
+    ((3, 12, 50), (20, 12, 5), (1,), (2,), (1,), 1),
+    ((3, 12, 33), (20, 12, 5), (2,), (4,), (2,), 1),
+    ((2, 40, 1, 1), (8, 40, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((1, 8, 40, 32), (9, 8, 3, 1), (1, 1), (1, 0), (1, 1), 1),
+    ((2, 4, 5, 6, 7), (8, 4, 2, 2, 2), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+    ((1, 8, 4, 4), (8, 8, 2, 2), (2, 2), (0, 0), (1, 1), 1),
+    ((1, 64, 20, 30), (8, 64, 1, 1), (2, 1), (0, 0), (1, 1), 1),
+]
+
+
+@pytest.mark.parametrize("case", HALF_CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize("number", [0, 1])
+def test_convolutions_of_16_bits_are_rounded_once(case, number):
+    half = halves()[number]
+    images, filters, *how = case
+    rng = np.random.default_rng(6)
+    x, w, bias = (rng.standard_normal(s).astype(half) for s in (images, filters, filters[:1]))
+    wide = [a.astype(np.float64) for a in (x, w, bias)]
+    out = K.plain("conv")(*wide, *how)
+    g = rng.standard_normal(out.shape).astype(half)
+    wide_g = g.astype(np.float64)
+    for name, operands, exact in (
+            ("half_conv", (x, w, bias), out), ("half_conv", (x, w, None), K.plain("conv")(*wide[:2], None, *how)),
+            ("half_conv_input", (g, w, images), K.plain("conv_input")(wide_g, wide[1], images, *how)),
+            ("half_conv_weight", (x, g, filters), K.plain("conv_weight")(wide[0], wide_g, filters, *how))):
+        for find in (getattr(K, name), K.plain(name)):
+            got = find(*operands, *how)
+            assert got.dtype == half and got.shape == exact.shape
+            step = 2.0**-8 if number else 2.0**-11
+            np.testing.assert_allclose(got.astype(np.float64), exact, step * 1.01, 1e-4 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_pools_and_group_norm_of_16_bits_are_rounded_once(number):
+    half = halves()[number]
+    rng = np.random.default_rng(7)
+    x, wide_x = (a := rng.standard_normal((2, 8, 9, 9)).astype(half)), a.astype(np.float64)
+    window, step = ((3, 3), (2, 2), (1, 1)), 2.0**-8 if number else 2.0**-11
+
+    def near(got, want):
+        assert got.dtype == half and got.shape == want.shape
+        np.testing.assert_allclose(got.astype(np.float64), want, step * 1.01, 1e-5)
+
+    values, places = K.max_pool(x, *window, (1, 1))
+    want, wanted_places = K.plain("max_pool")(wide_x, *window, (1, 1))
+    near(values, want)
+    near(K.max_pool_values(x, *window, (1, 1)), want)
+    np.testing.assert_array_equal(places, wanted_places)
+    near(K.max_pool_grad(values, places, (9, 9)), K.plain("max_pool_grad")(want, places, (9, 9)))
+    near(K.avg_pool(x, False, *window, True, None), K.plain("avg_pool")(wide_x, False, *window, True, None))
+    back = K.plain("avg_pool_grad")(want, (9, 9), *window, True, None)
+    near(K.avg_pool_grad(values, (9, 9), *window, True, None), back)
+    weight, bias = (rng.standard_normal(8).astype(half) for _ in range(2))
+    plain = [v.astype(np.float64) for v in (weight, bias)]
+    found, exact = K.group_norm(x, 2, weight, bias, 1e-5), K.plain("group_norm")(wide_x, 2, *plain, 1e-5)
+    near(found[0], exact[0])
+    g = rng.standard_normal(x.shape).astype(half)
+    for got, want in zip(K.group_norm_grad(g, x, *found[1:], weight, 2),
+            K.plain("group_norm_grad")(g.astype(np.float64), wide_x, *exact[1:], plain[0], 2), strict=True):
+        assert got.dtype == half
+        np.testing.assert_allclose(got.astype(np.float64), want, step * 1.01, 1e-4)
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_bags_of_16_bits_are_rounded_once(number):
     half = halves()[number]

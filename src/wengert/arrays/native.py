@@ -113,7 +113,6 @@ def _in_rows(name: str, first: int = 0) -> Callable[..., Any]:
 
 
 for _module, _names in {
-    windows: ("max_pool_grad", "avg_pool", "avg_pool_grad"),
     matrices: ("substitute", "cholesky_lower", "sparse_product"),
     sampling: ("grid_sample", "grid_sample_grad"), alignments: ("alignment_loss", "alignment_grad"),
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
@@ -316,14 +315,52 @@ _by_columns = ByColumns(im2col, col2im, add_windows)
 conv, conv_weight = _or_plain("conv", _by_columns), _or_plain("conv_weight", _by_columns)
 
 
+def _half_convolution(native: Callable[..., Any], wide: Callable[..., Any]) -> Callable[..., Array]:
+    """Natively of bfloat16 where the processor multiplies pairs of them, else in float32 and rounded once."""
+
+    def kernel(x: Array, other: Array, third: Any, *how: Any) -> Array:
+        value = native(x, other, third, *how)
+        if value is not NotImplemented:
+            return value  # type: ignore[no-any-return]
+        third = widened(third) if type(third) is np.ndarray else third  # a bias, or a shape
+        return cast(wide(widened(x), widened(other), third, *how), x.dtype)
+
+    return kernel
+
+
+half_conv, half_conv_input, half_conv_weight = (_half_convolution(getattr(_kernels, f"brain_{f.__name__}"), f)
+    for f in (conv, conv_input, conv_weight))
+
+
+def _pooled(name: str) -> Callable[..., Array]:
+    """Numbers of 16 bits through float32, rounded once."""
+    native, plain = getattr(_kernels, name), getattr(windows, name)
+
+    def kernel(x: Array, *how: Any) -> Array:
+        value = native(widened(x), *how)
+        if value is NotImplemented:
+            return plain(x, *how)  # type: ignore[no-any-return]
+        return cast(value, x.dtype) if is_half(x) else value
+
+    return kernel
+
+
+max_pool_grad, avg_pool, avg_pool_grad = map(_pooled, ("max_pool_grad", "avg_pool", "avg_pool_grad"))
+
+
 def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
         ceil_mode: bool = False) -> tuple[Array, Array]:
+    if is_half(x):
+        values, places = max_pool(widened(x), kernel, stride, padding, dilation, ceil_mode)
+        return cast(values, x.dtype), places
     value = _kernels.max_pool(x, ceil_mode, kernel, stride, padding, dilation)
     return windows.max_pool(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
 
 
 def max_pool_values(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
         ceil_mode: bool = False) -> Array:
+    if is_half(x):
+        return cast(max_pool_values(widened(x), kernel, stride, padding, dilation, ceil_mode), x.dtype)
     value = _kernels.max_pool_values(x, ceil_mode, kernel, stride, padding, dilation)
     plain = windows.max_pool_values
     return plain(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value

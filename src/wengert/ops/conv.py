@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.dtypes import is_half
 from ..arrays.errors import check_countable, warn_once
 from .operator import Array, family
-from .pointwise import widened
 from .reduce import total
 from .refusals import unsupported
 from .window_checks import check, check_largest, ntuple, vectorised
@@ -41,8 +41,8 @@ def _push_convolution(F: Any, t: Any, input: Any, weight: Any, stride: Any, padd
     wrt=("input", "weight", "bias"), push=_push_convolution, places=(), node="ConvolutionBackward0", layout="taps")
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
-    out = K.conv(widened(input), widened(weight), widened(bias), stride, padding, dilation, groups)
-    return out.astype(input.dtype, copy=False)
+    conv = K.half_conv if is_half(input.dtype) else K.conv
+    return conv(input, weight, bias, stride, padding, dilation, groups)
 
 
 @operator(
@@ -51,8 +51,8 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
     wrt=("input", "weight"), linear="each", places=(), node="ConvolutionBackward0", layout="taps")
 def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
-    out = K.conv_input(widened(input), widened(weight), tuple(shape), stride, padding, dilation, groups)
-    return out.astype(input.dtype, copy=False)
+    conv = K.half_conv_input if is_half(input.dtype) else K.conv_input
+    return conv(input, weight, tuple(shape), stride, padding, dilation, groups)
 
 
 @operator(places=(), node="ConvolutionBackward0", linear="each", grad=dict(
@@ -62,8 +62,8 @@ def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, gr
         dilation, groups)))
 def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its weight, which has ``shape``."""
-    out = K.conv_weight(widened(input), widened(grad), tuple(shape), stride, padding, dilation, groups)
-    return out.astype(grad.dtype, copy=False)
+    conv = K.half_conv_weight if is_half(input.dtype) else K.conv_weight
+    return conv(input, grad, tuple(shape), stride, padding, dilation, groups)
 
 
 def _parts_raw(g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:

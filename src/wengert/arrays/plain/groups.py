@@ -24,21 +24,21 @@ def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None,
 
     Returns ``(out, mean, rstd)``; the statistics are ``(samples, groups)``, float32 for half precision.
     """
-    (n, c), inner, z = x.shape[:2], math.prod(x.shape[2:]), wide(x)
+    (n, c), inner = x.shape[:2], math.prod(x.shape[2:])
     if not x.size:
-        empty = new_filled(z, np.zeros, (n, groups), z.dtype)
+        empty = new_filled(x, np.zeros, (n, groups), wide(x).dtype)
         return x.copy(), empty, empty.copy()
     with np.errstate(all="ignore"):
-        mean, var = K.channel_moments(z.reshape(1, n * groups, -1))
-        rstd = 1 / np.sqrt(var + z.dtype.type(eps))
+        mean, var = K.channel_moments(x.reshape(1, n * groups, -1))
+        rstd = 1 / np.sqrt(var + var.dtype.type(eps))
         scale = np.repeat(rstd.reshape(n, groups), c // groups, axis=1)
         if weight is not None:
             scale = scale * wide(weight)
         shift = -np.repeat(mean.reshape(n, groups), c // groups, axis=1) * scale
         if bias is not None:
             shift += wide(bias)
-        out = K.channel_affine(z.reshape(1, n * c, inner), scale.reshape(-1), shift.reshape(-1))
-    return out.reshape(x.shape).astype(x.dtype, copy=False), mean.reshape(n, groups), rstd.reshape(n, groups)
+        out = K.channel_affine(x.reshape(1, n * c, inner), scale.reshape(-1), shift.reshape(-1))
+    return out.reshape(x.shape), mean.reshape(n, groups), rstd.reshape(n, groups)
 
 
 def group_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, groups: int,
@@ -48,20 +48,21 @@ def group_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array 
     if not x.size:
         grads = (np.zeros_like(x), new_filled(x, np.zeros, c, x.dtype), new_filled(x, np.zeros, c, x.dtype))
         return tuple(v if there else None for v, there in zip(grads, needed))  # type: ignore[return-value]
-    z, flow = (wide(v).reshape(1, n * c, inner) for v in (x, g))
+    z, flow = (v.reshape(1, n * c, inner) for v in (x, g))
     centre, spread = (np.repeat(v, c // groups, axis=1).reshape(-1) for v in (mean, rstd))
-    _, along, total = K.batch_norm_grad(flow, z, centre, spread, None, False, (False, True, True))
+    ones = np.ones_like(spread)  # for sums that are not rounded to 16 bits
+    _, along, total = K.batch_norm_grad(flow, z, centre, spread, ones, False, (False, True, True))
     assert along is not None and total is not None
     along, total = along.reshape(n, c), total.reshape(n, c)
     grad_x = None
     if needed[0]:
-        w = np.ones((), z.dtype) if weight is None else wide(weight)
+        w = np.ones((), spread.dtype) if weight is None else wide(weight)
         count = c // groups * inner
         both = [np.repeat((v * w).reshape(n, groups, -1).sum(axis=2) / count, c // groups, axis=1).reshape(-1)
             for v in (along, total)]
         slope = -spread * spread * both[0]
         rest = -spread * both[1] - slope * centre
         factor = spread * np.broadcast_to(w, (n, c)).reshape(-1)
-        grad_x = K.channel_blend(flow, z, factor, slope, rest).reshape(x.shape).astype(x.dtype, copy=False)
+        grad_x = K.channel_blend(flow, z, factor, slope, rest).reshape(x.shape)
     return (grad_x, along.sum(axis=0).astype(x.dtype) if needed[1] else None,
         total.sum(axis=0).astype(x.dtype) if needed[2] else None)

@@ -146,6 +146,20 @@ _by_columns = ByColumns(im2col, col2im, add_windows)
 conv, conv_input, conv_weight = _by_columns.conv, _by_columns.conv_input, _by_columns.conv_weight
 
 
+def in_single(convolution: Callable[..., Array]) -> Callable[..., Array]:
+    """The convolution of numbers of 16 bits, or a gradient of it: in float32, rounded once."""
+
+    def rounded(x: Array, other: Array, *given: Any) -> Array:
+        bias = [a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in given[:1]]  # or a shape
+        found = convolution(x.astype(np.float32), other.astype(np.float32), *bias, *given[1:])
+        return found.astype(x.dtype)
+
+    return rounded
+
+
+half_conv, half_conv_input, half_conv_weight = in_single(conv), in_single(conv_input), in_single(conv_weight)
+
+
 def _seen(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Ints,
         dilation: Ints) -> Iterator[tuple[Any, Any]]:
     """For each place of a window that sees the image somewhere: the windows where it does, and what they see there."""
@@ -239,10 +253,11 @@ def avg_pool(x: Array, ceil: bool, kernel: Ints, stride: Ints, padding: Ints, in
 def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool,
         override: float | None) -> Array:
     """The transpose of ``avg_pool``: each window's gradient in equal parts. Returns ``(N, C, *size)``, or no ``N``."""
-    counts = g.shape[-len(size) :]
+    counts, kind = g.shape[-len(size) :], g.dtype
+    g = g.astype(np.float32) if g.dtype.itemsize == 2 else g
     with np.errstate(all="ignore"):
         share = (g / _divisors(size, counts, kernel, stride, padding, include, override)).astype(g.dtype, copy=False)
     grad = new_filled(g, np.zeros, (*g.shape[: -len(size)], *size), g.dtype)
     for windows, image in _seen(size, counts, kernel, stride, padding, (1,) * len(kernel)):
         grad[image] += share[windows]
-    return grad
+    return grad.astype(kind, copy=False)
