@@ -451,3 +451,23 @@ class TestOthers:
         pool, unpool = nn.MaxPool1d(2, return_indices=True), nn.MaxUnpool1d(2)
         x = torch.tensor([[[1.0, 3.0, 2.0, 0.0]]])
         assert unpool(*pool(x)).tolist() == [[[0.0, 3.0, 2.0, 0.0]]]
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("cross", [False, True])
+@pytest.mark.parametrize("kind", [None, "float", "bool", "float for each head", "bool for each head"])
+def test_attention_without_a_history_is_that_with_one(torch, batch_first, cross, kind):
+    torch.manual_seed(0)
+    module = torch.nn.MultiheadAttention(12, 3, bias=batch_first, batch_first=batch_first).eval()
+    shape = (lambda n: (2, n, 12)) if batch_first else (lambda n: (n, 2, 12))
+    query, source = torch.randn(shape(5)), 7 if cross else 5
+    key = torch.randn(shape(7)) if cross else query
+    size = (6, 5, source) if kind and "each" in kind else (5, source)
+    mask = None if kind is None else torch.rand(size) > 0.8 if "bool" in kind else torch.randn(size)
+    want = module(query, key, key, attn_mask=mask, need_weights=False)[0]
+    with torch.no_grad():
+        found = module(query, key, key, attn_mask=mask, need_weights=False)[0]
+    assert found.stride() == want.stride() and not found.requires_grad
+    torch.testing.assert_close(found, want.detach(), equal_nan=True)
+    with torch.no_grad(), pytest.raises((RuntimeError, AssertionError)):
+        module(query, key, key, attn_mask=torch.zeros(5, source + 1), need_weights=False)

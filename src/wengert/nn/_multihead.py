@@ -111,6 +111,14 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     else:
         _need(in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
         _need(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
+        if not need_weights and key is value and key_padding_mask is None and not (training and dropout_p):
+            others = (bias_k, bias_v, static_k, static_v, add_zero_attn or None)
+            used = (query, key, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias)
+            if others == (None,) * 5 and _is_unseen(used, attn_mask):
+                mask = _broad(attn_mask, query, batch, num_heads, key.shape[0])
+                out = _attended_unseen(linear, query, key, in_proj_weight, in_proj_bias, mask, num_heads)
+                out = linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)
+                return (out if batched else out.squeeze(1)), None
         q, k, v = _projected(linear, query, key, value, in_proj_weight, in_proj_bias)
     mask, padding = _float_mask(attn_mask, q), _float_mask(key_padding_mask, q)
     if mask is not None:
@@ -138,6 +146,45 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
         out = _attended_at_once(q, k, v, mask, p, num_heads)
     out = linear(out.reshape(length * batch, width), out_proj_weight, out_proj_bias).view(length, batch, -1)
     return (out if batched else out.squeeze(1)), found
+
+
+def _is_unseen(tensors: tuple[Any, ...], mask: Any) -> bool:
+    """Whether nothing records or watches a call with these tensors, which are plain and of one type of numbers."""
+    if modes() is not SILENT:
+        return False
+    rows: list[Any] = []
+    for t in tensors:
+        if t is None:
+            continue
+        a = t._wg_data if type(t) in classes.PLAIN else None
+        if type(a) is not np.ndarray or a.dtype.char not in "fd" or not a.size:
+            return False
+        rows.append(a)
+    if mask is not None and (type(mask) not in classes.PLAIN or type(mask._wg_data) is not np.ndarray
+            or mask._wg_data.dtype not in (np.bool_, rows[0].dtype)):
+        return False
+    return len({a.dtype for a in rows}) == 1
+
+
+def _broad(mask: Any, like: Any, batch: int, num_heads: int, source: int) -> Any:
+    """A mask as numbers to add to scores ``(N, heads, L, S)``."""
+    if mask is None:
+        return None
+    a = _of_three_dimensions(_float_mask(mask, like), batch * num_heads, like.shape[0], source)._wg_data
+    return Tensor._wg_wrap(a[None] if mask.dim() == 2 else a.reshape(batch, num_heads, *a.shape[1:]))
+
+
+def _attended_unseen(linear: Any, query: Any, key: Any, weight: Any, bias: Any, mask: Any, num_heads: int) -> Any:
+    """Attention ``(L * N, E)`` of which nobody sees a step: the heads are read where the projections leave them."""
+    length, batch, width = query.shape
+    split = [0, 3 * width] if query is key else [0, width, 3 * width]
+    heads: list[Any] = []
+    for x, a, b in zip((query, key), split, split[1:]):
+        w, c = (None if t is None else Tensor._wg_wrap(t._wg_data[a:b]) for t in (weight, bias))
+        y = linear(x, w, c)._wg_data.reshape(x.shape[0], batch, (b - a) // width, num_heads, width // num_heads)
+        heads += [Tensor._wg_wrap(part) for part in y.transpose(2, 1, 3, 0, 4)]
+    out = function("attention")(*heads, mask, False, 1.0 / math.sqrt(width // num_heads))._wg_data
+    return Tensor._wg_wrap(out.transpose(2, 0, 1, 3).reshape(length * batch, width))
 
 
 def _of_three_dimensions(mask: Any, heads: int, length: int, source: int) -> Any:
