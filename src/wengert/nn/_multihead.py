@@ -61,6 +61,8 @@ def _check_dimensions(query: Any, key: Any, value: Any, padding: Any, mask: Any,
 
 def _projected(linear: Any, query: Tensor, key: Tensor, value: Tensor, weight: Any, bias: Any) -> Any:
     """The three projections, by as few products as there are different inputs."""
+    _need(weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
+    _need(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
     width = query.shape[-1]
     if key is not value:
         ws, bs = weight.chunk(3), (None,) * 3 if bias is None else bias.chunk(3)
@@ -70,6 +72,13 @@ def _projected(linear: Any, query: Tensor, key: Tensor, value: Tensor, weight: A
     (first, others), (b, bs) = (weight.split([width, 2 * width]),
         (None, None) if bias is None else bias.split([width, 2 * width]))
     return linear(query, first, b), *_apart(linear(key, others, bs), 2, width)
+
+
+def _by_weights(linear: Any, inputs: Any, weights: Any, bias: Any) -> Any:
+    """The three projections, each by a weight of its own."""
+    _need(all(w is not None for w in weights), "use_separate_proj_weight is True but q_proj_weight is None")
+    bs = (None,) * 3 if bias is None else bias.chunk(3)
+    return tuple(linear(x, w, b) for x, w, b in zip(inputs, weights, bs))
 
 
 def _apart(x: Tensor, parts: int, width: int) -> list[Tensor]:
@@ -104,21 +113,13 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
             "`generate_square_subsequent_mask` to create this mask.")
     linear = PLACES["functional"]["linear"]
     if use_separate_proj_weight:
-        weights: Any = (q_proj_weight, k_proj_weight, v_proj_weight)
-        _need(all(w is not None for w in weights), "use_separate_proj_weight is True but q_proj_weight is None")
-        bs = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), weights, bs))
+        q, k, v = _by_weights(linear, (query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
     else:
-        _need(in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
-        _need(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
-        if not need_weights and key is value and key_padding_mask is None and not (training and dropout_p):
-            others = (bias_k, bias_v, static_k, static_v, add_zero_attn or None)
-            used = (query, key, in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias)
-            if others == (None,) * 5 and _is_unseen(used, attn_mask):
-                mask = _broad(attn_mask, query, batch, num_heads, key.shape[0])
-                out = _attended_unseen(linear, query, key, in_proj_weight, in_proj_bias, mask, num_heads)
-                out = linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)
-                return (out if batched else out.squeeze(1)), None
+        given = (in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias)
+        if not (need_weights or key is not value or key_padding_mask is not None or (training and dropout_p)
+                or add_zero_attn) and _is_unseen((query, key, *given), attn_mask, (bias_k, bias_v, static_k, static_v)):
+            out = _attended_unseen(linear, query, key, given, attn_mask, num_heads)
+            return (out if batched else out.squeeze(1)), None
         q, k, v = _projected(linear, query, key, value, in_proj_weight, in_proj_bias)
     mask, padding = _float_mask(attn_mask, q), _float_mask(key_padding_mask, q)
     if mask is not None:
@@ -148,9 +149,11 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     return (out if batched else out.squeeze(1)), found
 
 
-def _is_unseen(tensors: tuple[Any, ...], mask: Any) -> bool:
-    """Whether nothing records or watches a call with these tensors, which are plain and of one type of numbers."""
-    if modes() is not SILENT:
+def _is_unseen(tensors: tuple[Any, ...], mask: Any, others: tuple[Any, ...]) -> bool:
+    """Whether nothing records or watches a call with these tensors, which are plain and of one type of numbers, and
+    without ``others``.
+    """
+    if modes() is not SILENT or tensors[2] is None or any(t is not None for t in others):
         return False
     rows: list[Any] = []
     for t in tensors:
@@ -174,9 +177,10 @@ def _broad(mask: Any, like: Any, batch: int, num_heads: int, source: int) -> Any
     return Tensor._wg_wrap(a[None] if mask.dim() == 2 else a.reshape(batch, num_heads, *a.shape[1:]))
 
 
-def _attended_unseen(linear: Any, query: Any, key: Any, weight: Any, bias: Any, mask: Any, num_heads: int) -> Any:
-    """Attention ``(L * N, E)`` of which nobody sees a step: the heads are read where the projections leave them."""
-    length, batch, width = query.shape
+def _attended_unseen(linear: Any, query: Any, key: Any, given: tuple[Any, ...], mask: Any, num_heads: int) -> Any:
+    """Attention of which nobody sees a step: the heads are read where the projections leave them."""
+    (length, batch, width), (weight, bias, *last) = query.shape, given
+    mask = _broad(mask, query, batch, num_heads, key.shape[0])
     split = [0, 3 * width] if query is key else [0, width, 3 * width]
     heads: list[Any] = []
     for x, a, b in zip((query, key), split, split[1:]):
@@ -184,7 +188,8 @@ def _attended_unseen(linear: Any, query: Any, key: Any, weight: Any, bias: Any, 
         y = linear(x, w, c)._wg_data.reshape(x.shape[0], batch, (b - a) // width, num_heads, width // num_heads)
         heads += [Tensor._wg_wrap(part) for part in y.transpose(2, 1, 3, 0, 4)]
     out = function("attention")(*heads, mask, False, 1.0 / math.sqrt(width // num_heads))._wg_data
-    return Tensor._wg_wrap(out.transpose(2, 0, 1, 3).reshape(length * batch, width))
+    out = Tensor._wg_wrap(out.transpose(2, 0, 1, 3).reshape(length * batch, width))
+    return linear(out, *last).view(length, batch, -1)
 
 
 def _of_three_dimensions(mask: Any, heads: int, length: int, source: int) -> Any:
