@@ -14,6 +14,7 @@ struct operand {
 
 struct attention_job {
     int type, ndim, backward;
+    int narrow; /* operands of 16 bits, as narrow_kind has it; heads are widened, and the type is float32 */
     npy_intp lead[LEAD];
     struct operand query, key, value, grad;
     char *work;
@@ -36,13 +37,63 @@ static size work_of(const struct attention_head *h)
     return h->keys * (h->width + h->depth) + h->block * (h->width + 2 * h->keys);
 }
 
+/* Numbers of a head that are widened: its operands and its results. */
+static size widened_of(const struct attention_job *job)
+{
+    const struct attention_head *h = &job->head;
+    if (!job->narrow) return 0;
+    return h->queries * (h->width + h->depth) + h->keys * (h->width + h->depth) +
+           (job->backward ? h->queries * h->width + h->keys * (h->width + h->depth) : 0);
+}
+
+/* Rows of a head in float32, one after the other; `to` goes on behind them. */
+static const void *widen_rows(const struct attention_job *job, float **to, const void *from, size row, size rows, size columns)
+{
+    float *const first = *to;
+    for (size r = 0; r < rows; r++, *to += columns)
+        (job->narrow == 2 ? kernels->widen_brain : kernels->widen_half)(*to, (const uint16_t *)from + r * row, columns);
+    return first;
+}
+
+static void narrow_rows(const struct attention_job *job, void *to, size row, const float *from, size rows, size columns)
+{
+    for (size r = 0; r < rows; r++, from += columns)
+        (job->narrow == 2 ? kernels->narrow_brain : kernels->narrow_half)((uint16_t *)to + r * row, from, columns);
+}
+
+/* A head of 16 bits through float32, in the memory behind its work. */
+static void narrow_head(const struct attention_job *job, struct attention_head *h)
+{
+    float *room = (float *)h->work + work_of(h);
+    h->query = widen_rows(job, &room, h->query, h->query_row, h->queries, h->width), h->query_row = h->width;
+    h->key = widen_rows(job, &room, h->key, h->key_row, h->keys, h->width), h->key_row = h->width;
+    h->value = widen_rows(job, &room, h->value, h->value_row, h->keys, h->depth), h->value_row = h->depth;
+    if (!job->backward) {
+        void *const out = h->out;
+        const size row = h->out_row;
+        h->out = room, h->out_row = h->depth;
+        kernels->attention_head_f32(h);
+        narrow_rows(job, out, row, room, h->queries, h->depth);
+        return;
+    }
+    h->grad = widen_rows(job, &room, h->grad, h->grad_row, h->queries, h->depth), h->grad_row = h->depth;
+    void *const query = h->grad_query, *const key = h->grad_key, *const value = h->grad_value;
+    float *const of_query = room, *const of_key = of_query + h->queries * h->width, *const of_value = of_key + h->keys * h->width;
+    h->grad_query = query ? of_query : NULL, h->grad_key = key ? of_key : NULL, h->grad_value = value ? of_value : NULL;
+    kernels->attention_grad_head_f32(h);
+    if (query) narrow_rows(job, query, h->width, of_query, h->queries, h->width);
+    if (key) narrow_rows(job, key, h->width, of_key, h->keys, h->width);
+    if (value) narrow_rows(job, value, h->depth, of_value, h->keys, h->depth);
+}
+
 static void heads(void *context, size begin, size end, int chunk)
 {
     struct attention_job *job = context;
-    struct attention_head h = job->head;
-    const size width = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double);
-    h.work = job->work + chunk * work_of(&h) * width;
-    for (size i = begin; i < end; i++) {
+    struct attention_head h;
+    const size real = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double), width = job->narrow ? sizeof(uint16_t) : real;
+    for (size i = begin; i < end && !pool_stopped(); i++) {
+        h = job->head;
+        h.work = job->work + chunk * (work_of(&h) + widened_of(job)) * real;
 #define HEAD(name) at(job, job->name.data, PyArray_STRIDES(job->name.array), i)
         h.query = HEAD(query), h.key = HEAD(key), h.value = HEAD(value);
         if (job->mask) h.mask = at(job, job->mask, job->mask_strides, i);
@@ -51,11 +102,13 @@ static void heads(void *context, size begin, size end, int chunk)
             h.grad_query = job->grad_query ? job->grad_query + i * h.queries * h.width * width : NULL;
             h.grad_key = job->grad_key ? job->grad_key + i * h.keys * h.width * width : NULL;
             h.grad_value = job->grad_value ? job->grad_value + i * h.keys * h.depth * width : NULL;
-            if (job->type == NPY_FLOAT) kernels->attention_grad_head_f32(&h);
+            if (job->narrow) narrow_head(job, &h);
+            else if (job->type == NPY_FLOAT) kernels->attention_grad_head_f32(&h);
             else kernels->attention_grad_head_f64(&h);
         } else {
             h.out = at(job, job->out, job->out_strides, i);
-            if (job->type == NPY_FLOAT) kernels->attention_head_f32(&h);
+            if (job->narrow) narrow_head(job, &h);
+            else if (job->type == NPY_FLOAT) kernels->attention_head_f32(&h);
             else kernels->attention_head_f64(&h);
         }
 #undef HEAD
@@ -78,10 +131,10 @@ static int take(struct operand *operand, PyObject *given)
     return 0;
 }
 
-/* Whether `a` is a real array of the model's type and number of dimensions, with the same leading dimensions. */
+/* Whether `a` is an array of the model's type and number of dimensions, with the same leading dimensions. */
 static int is_beside(PyObject *a, PyObject *model)
 {
-    if (!is_like(a, model)) return 0;
+    if (!(is_real(model) ? is_like(a, model) : narrow_kind(a) && narrow_kind(a) == narrow_kind(model))) return 0;
     const int n = PyArray_NDIM((PyArrayObject *)model);
     if (n < 2 || PyArray_NDIM((PyArrayObject *)a) != n) return 0;
     for (int k = 0; k < n - 2; k++)
@@ -89,14 +142,15 @@ static int is_beside(PyObject *a, PyObject *model)
     return 1;
 }
 
-/* Read the mask: broadcast to the scores, boolean or of the query's type. */
+/* Read the mask: broadcast to the scores, boolean or of the type that is computed in. */
 static int take_mask(struct attention_job *job, PyObject *mask, PyObject *query)
 {
     if (mask == Py_None) return 1;
     if (!PyArray_Check(mask)) return 0;
     PyArrayObject *m = (PyArrayObject *)mask;
     const int truth = PyArray_TYPE(m) == NPY_BOOL;
-    if ((!truth && !is_like(mask, query)) || !PyArray_ISALIGNED(m) || PyArray_NDIM(m) > job->ndim) return 0;
+    const int fits = job->narrow ? PyArray_TYPE(m) == NPY_FLOAT : is_like(mask, query);
+    if ((!truth && !fits) || !PyArray_ISALIGNED(m) || PyArray_NDIM(m) > job->ndim) return 0;
     const npy_intp item = PyArray_ITEMSIZE(m);
     npy_intp strides[LEAD] = {0};
     for (int k = 0; k < PyArray_NDIM(m); k++) {
@@ -117,10 +171,11 @@ static int take_mask(struct attention_job *job, PyObject *mask, PyObject *query)
 static int prepare(struct attention_job *job, PyObject *query, PyObject *key, PyObject *value, PyObject *mask,
                    PyObject *causal, PyObject *scale)
 {
-    if (!is_real(query) || !is_beside(query, query) || !is_beside(key, query) || !is_beside(value, query)) return 0;
+    job->narrow = narrow_kind(query);
+    if ((!job->narrow && !is_real(query)) || !is_beside(query, query) || !is_beside(key, query) || !is_beside(value, query)) return 0;
     PyArrayObject *q = (PyArrayObject *)query, *k = (PyArrayObject *)key, *v = (PyArrayObject *)value;
     const int n = job->ndim = PyArray_NDIM(q);
-    job->type = PyArray_TYPE(q);
+    job->type = job->narrow ? NPY_FLOAT : PyArray_TYPE(q);
     job->head.queries = PyArray_DIM(q, n - 2), job->head.width = PyArray_DIM(q, n - 1);
     job->head.keys = PyArray_DIM(k, n - 2), job->head.depth = PyArray_DIM(v, n - 1);
     if (PyArray_DIM(k, n - 1) != job->head.width || PyArray_DIM(v, n - 2) != job->head.keys) return 0;
@@ -133,7 +188,7 @@ static int prepare(struct attention_job *job, PyObject *query, PyObject *key, Py
         return 0;
     }
     /* Scores of a block fill about 128 KiB, so that they stay in the second-level cache. */
-    size block = 131072 / (job->head.keys * PyArray_ITEMSIZE(q)) / 8 * 8;
+    size block = 131072 / (job->head.keys * (size)(job->type == NPY_FLOAT ? sizeof(float) : sizeof(double))) / 8 * 8;
     job->head.block = block < 8 ? 8 : block > 64 ? 64 : block;
     return take_mask(job, mask, query);
 }
@@ -145,7 +200,7 @@ static int run(struct attention_job *job)
     const struct attention_head *h = &job->head;
     const double work = (double)h->queries * h->keys * (h->width + h->depth) * (job->backward ? 2.5 : 1);
     const int chunks = pool_chunks(count, work * (job->type == NPY_FLOAT ? 0.01 : 0.02));
-    PyArrayObject *memory = scratch(chunks * work_of(h), job->type == NPY_FLOAT ? sizeof(float) : sizeof(double));
+    PyArrayObject *memory = scratch(chunks * (work_of(h) + widened_of(job)), job->type == NPY_FLOAT ? sizeof(float) : sizeof(double));
     if (!memory) return -1;
     job->work = PyArray_BYTES(memory);
     int result;

@@ -1646,6 +1646,28 @@ def test_attention_is_that_of_numpy(shape, causal, dtype):
                     np.testing.assert_allclose(a, b, rtol=10 * tolerance, atol=10 * tolerance)
 
 
+@pytest.mark.parametrize("masked", [None, "bool", "half", "single"])
+@pytest.mark.parametrize("number", [0, 1])
+def test_attention_of_16_bits_is_rounded_once(number, masked):
+    half = halves()[number]
+    rng = np.random.default_rng(8)
+    q, k, v, g = (rng.standard_normal((2, 5, 3, 8)).astype(half).transpose(0, 2, 1, 3) for _ in range(4))
+    mask = rng.standard_normal((3, 5, 5)).astype(half)
+    mask = {None: None, "bool": mask > -0.5, "half": mask, "single": mask.astype(np.float32)}[masked]
+    if masked == "bool":
+        mask[..., 0] = True
+    wide = [a.astype(np.float64) for a in (g, q, k, v)]
+    widened = mask if mask is None or masked == "bool" else mask.astype(np.float64)
+    exact = [K.plain("attention")(*wide[1:], widened, False, 0.3),
+        *K.plain("attention_grad")(*wide, widened, False, 0.3, (True, True, True, False))[:3]]
+    for of in (lambda name: getattr(K, name), K.plain):
+        found = [of("half_attention")(q, k, v, mask, False, 0.3),
+            *of("half_attention_grad")(g, q, k, v, mask, False, 0.3, (True, True, True, False))[:3]]
+        for got, want in zip(found, exact, strict=True):
+            assert got.dtype == half and got.shape == want.shape
+            np.testing.assert_allclose(got.astype(np.float64), want, 2.0**-8 if number else 2.0**-11, 1e-5)
+
+
 @native
 def test_attention_keeps_nan_and_infinities():
     q, k, v = (np.ones((1, 4, 8), np.float32) for _ in range(3))

@@ -153,6 +153,22 @@ def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array
     return (*found, None)
 
 
+def half_attention(query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float) -> Array:
+    found = _kernels.attention(query, key, value, widened(mask), causal, scale)
+    plain = _plain_attention.half_attention
+    return plain(query, key, value, mask, causal, scale) if found is NotImplemented else found
+
+
+def half_attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool,
+        scale: float, needs: Sequence[bool]) -> tuple[Array | None, ...]:
+    found = (NotImplemented if needs[3]
+        else _kernels.attention_grad(g, query, key, value, widened(mask), causal, scale, *needs[:3]))
+    if found is not NotImplemented:
+        return (*found, None)
+    wide = attention_grad(widened(g), widened(query), widened(key), widened(value), widened(mask), causal, scale, needs)
+    return tuple(None if a is None else cast(a, query.dtype) for a in wide)
+
+
 def conv_input(g: Array, weight: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
     few = weight.size > math.prod(shape)  # which is smaller: filters, or what comes out of them
     if few or np.isfinite(weight.sum()):  # what is not finite would come out of the padding, times zero

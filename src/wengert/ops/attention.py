@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
-from ..arrays.dtypes import F32, c_name
+from ..arrays.dtypes import F32, c_name, is_half
 from ..arrays.layouts import in_order_of
 from ..arrays.plain.attention import scores
 from .operator import Array, family
@@ -19,7 +19,7 @@ operator, composite = family("functional")
 
 
 def _attention_raw(*args: Any) -> Any:
-    return K.attention_grad(*map(widened, args[:5]), *args[5:])
+    return (K.half_attention_grad if is_half(args[1].dtype) else K.attention_grad)(*args)
 
 
 def _plus(a: Any, b: Any) -> Any:
@@ -96,12 +96,11 @@ def attention_weights(F, query, key, mask, causal, scale):
     wrt=("query", "key", "value"), places=(), node="ScaledDotProductFlashAttentionForCpuBackward0")
 def attention(query: Array, key: Array, value: Array, mask: Array | None, causal, scale):
     """In four dimensions the result lies in memory as the query does."""
-    d = query.dtype
-    q, k, v, mask = map(widened, (query, key, value, mask))
-    if d is not q.dtype and q.ndim == 4 and mask is None and 0 < k.shape[-2] <= 512 and q.size and v.size:
-        out = _half_attention(q, k, v, causal, scale, d)
+    half = is_half(query.dtype)
+    if half and query.ndim == 4 and mask is None and 0 < key.shape[-2] <= 512 and query.size and value.size:
+        out = _half_attention(widened(query), widened(key), widened(value), causal, scale, query.dtype)
     else:
-        out = K.attention(q, k, v, mask, causal, scale).astype(d, copy=False)
+        out = (K.half_attention if half else K.attention)(query, key, value, mask, causal, scale)
     relaid = out.ndim == 4 and out.shape == query.shape and not query.flags.c_contiguous
     return in_order_of(out, (query,)) if relaid else out
 

@@ -15,6 +15,7 @@ from ..arrays.foreign import check_range
 from ..arrays.storageless import zeros_if_storageless
 from .errors import common_shape
 from .operator import Array, family
+from .pointwise import widened
 from .reduce import mean, total
 from .refusals import floating, same_width
 
@@ -532,7 +533,8 @@ def cross_entropy_grad(F, g, log_p, index, scale):
 def _cross_entropy_slope(F: Any, g: Any, input: Any, log_p: Any, index: Any, scale: Any) -> Any:
     if type(log_p) is Bits:  # the logarithm of each row's sum, from which the kernel goes on
         if F.raw:
-            return K.cross_entropy_grad(-g * scale.array, input, index.array[:, 0], log_p.array)
+            slope = K.cross_entropy_grad(-widened(g) * scale.array, widened(input), index.array[:, 0], log_p.array)
+            return K.cast(slope, input.dtype) if is_half(input.dtype) else slope
         log_p = None
     return F.cross_entropy_grad(g, F.log_softmax(input, 1) if log_p is None else log_p, index, scale)
 
@@ -541,14 +543,15 @@ def _cross_entropy_slope(F: Any, g: Any, input: Any, log_p: Any, index: Any, sca
     shows=("target", "weight", "reduction", "ignore_index"))
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     """Softmax and negative log-likelihood in one step: no more than one array of probabilities is kept."""
-    native = (K.available and type(input) not in FOREIGN and input.ndim == 2 and input.dtype.char in "fd"
+    half = is_half(input.dtype)
+    native = (K.available and type(input) not in FOREIGN and input.ndim == 2 and (half or input.dtype.char in "fd")
         and target.dtype.char == "l")
     if native and weight is None and ignore_index < 0 and target.size and target.min() >= 0:
-        rows, lse = K.cross_entropy(input, target)  # makes no array of probabilities
+        rows, lse = K.cross_entropy(widened(input), target)  # makes no array of probabilities
         loss = rows if reduction == "none" else (K.mean if reduction == "mean" else K.sum)(rows, None, False)
         weights = new_filled(rows, np.empty, len(rows), rows.dtype)
         weights.fill(-1 / len(rows) if reduction == "mean" else -1)
-        return loss, Bits(lse), Bits(target[:, None].copy()), Bits(weights)
+        return K.cast(loss, input.dtype) if half else loss, Bits(lse), Bits(target[:, None].copy()), Bits(weights)
     log_p = K.log_softmax(input, 1)
     loss, index, scale, _ = nll.forward(log_p, target, weight, reduction, ignore_index)
     return loss, log_p, index, scale

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.arrays.array_likes import counted, new_filled
+from wengert.arrays.plain.widen import wide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,3 +103,18 @@ def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array
             gq = np.matmul(d, key) if needs[0] else None
             gk = np.matmul(d.swapaxes(-1, -2), query) if needs[1] else None
     return gq, gk, gv, gm
+
+
+def half_attention(query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float) -> Array:
+    """``attention`` of numbers of 16 bits: in float32, rounded once."""
+    whole = None if mask is None else wide(mask) if mask.dtype != bool else mask
+    found = attention(wide(query), wide(key), wide(value), whole, causal, scale)
+    return found.astype(query.dtype)  # type: ignore[no-any-return]
+
+
+def half_attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool,
+        scale: float, needs: Sequence[bool]) -> tuple[Array | None, ...]:
+    """``attention_grad`` of numbers of 16 bits: in float32, rounded once."""
+    whole = None if mask is None else wide(mask) if mask.dtype != bool else mask
+    found = attention_grad(wide(g), wide(query), wide(key), wide(value), whole, causal, scale, needs)
+    return tuple(None if a is None else a.astype(query.dtype) for a in found)
