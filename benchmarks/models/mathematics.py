@@ -132,7 +132,8 @@ def hessian_products(torch: Any) -> Step:
 def lbfgs(torch: Any) -> Step:
     model = mlp_model(torch, (8, 32, 1))
     x, y = torch.randn(128, 8), torch.randn(128, 1)
-    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=5)
+    never = dict(tolerance_grad=-1.0, tolerance_change=-1.0)  # a step after convergence would be shorter
+    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=5, **never)
 
     def closure() -> Any:
         optimizer.zero_grad()
