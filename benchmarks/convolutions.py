@@ -1,7 +1,9 @@
 """Layers of common networks against PyTorch: ``python -m benchmarks.convolutions [NAME ...] [--threads N]``.
 
 Both libraries in processes that take turns; for each layer the least time of its results, of the gradient in the images
-and of that in the filters, as ratios to PyTorch's, and in GFlop/s. On one thread processor time is measured.
+and of that in the filters, as ratios to PyTorch's, and in GFlop/s. On one thread processor time is measured. For layers
+of 64 channels and filters and more, how much that is of the machine's rate: that of the fastest product of two matrices
+of 1024² numbers, by this library's kernel, NumPy's BLAS or PyTorch's.
 """
 
 from __future__ import annotations
@@ -71,6 +73,8 @@ NETWORKS = {
         "3 512-512 1x4x4",
 }
 SECONDS = 0.15
+#: The side of the matrices whose product is the machine's rate, and from how many channels layers are held to it.
+SIDE, MANY = 1024, 64
 
 
 def layers(network: str) -> dict[str, tuple[Any, ...]]:
@@ -116,6 +120,9 @@ def child(library: str, threads: int) -> None:
         return found
 
     for line in sys.stdin:
+        if line == "rates\n":
+            print(json.dumps(rates(library, torch, least)), flush=True)
+            continue
         images, channels, size, filters, kernel, stride, padding, groups, *transposed = LAYERS[line.strip()]
         torch.manual_seed(0)
         conv = getattr(torch.nn.functional, f"conv{'_transpose' if transposed else ''}{len(size)}d")
@@ -134,6 +141,22 @@ def child(library: str, threads: int) -> None:
         print(json.dumps([products, *times]), flush=True)
 
 
+def rates(library: str, torch: Any, least: Any) -> dict[str, float]:
+    """Of products of matrices, in GFlop/s, by what computes them."""
+    a, b = torch.randn(SIDE, SIDE), torch.randn(SIDE, SIDE)
+    ways = {"PyTorch's BLAS": lambda: a @ b}
+    if library == "wengert":
+        from wengert.arrays import kernels
+
+        x, y = a.numpy(), b.numpy()
+        ways = {"NumPy's BLAS": lambda: x @ y}
+        if kernels.available:
+            from wengert.arrays import _kernels
+
+            ways["the native kernel"] = lambda: _kernels.tiled_product(x, y)
+    return {name: 2 * SIDE**3 / least(way) / 1e9 for name, way in ways.items()}
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -145,13 +168,12 @@ def main() -> None:
     if args.child:
         child(args.child, args.threads)
         return
-    print(f"{as_measured(args.threads, 'unrestricted')}\n\n| layer | results | images | filters | all | GFlop/s | "
-        "PyTorch |\n|---|---|---|---|---|---|---|", flush=True)
+    print(as_measured(args.threads, "unrestricted"))
     command = [sys.executable, "-m", "benchmarks.convolutions", "--threads", str(args.threads), "--child"]
     processes = {library: subprocess.Popen([*command, library], env=environment(args.threads, "unrestricted"),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for library in ("wengert", "torch")}
 
-    def ask(library: str, name: str) -> list[float]:
+    def ask(library: str, name: str) -> Any:
         process = processes[library]
         assert process.stdin is not None
         assert process.stdout is not None
@@ -159,6 +181,11 @@ def main() -> None:
         process.stdin.flush()
         return json.loads(process.stdout.readline())
 
+    products = {way: rate for library in processes for way, rate in ask(library, "rates").items()}
+    machine = max(products.values())
+    print(f"\nProducts of {SIDE}² matrices, GFlop/s: {', '.join(f'{way} {rate:.0f}' for way, rate in products.items())}"
+        "\n\n| layer | results | images | filters | all | GFlop/s | PyTorch | of products, % |\n"
+        f"{'|---' * 8}|", flush=True)
     for name in LAYERS:
         if not any(part in name for part in args.names) if args.names else ":" in name:
             continue
@@ -166,9 +193,12 @@ def main() -> None:
         ours, theirs = ([min(times) for times in zip(*(r[library] for r in rounds), strict=True)]
             for library in processes)
         ratios = [a / b for a, b in zip(ours[1:], theirs[1:], strict=True)]
-        rates = [", ".join(f"{times[0] / t / 1e9:.0f}" for t in times[1:]) for times in (ours, theirs)]
+        mine, other = ([times[0] / t / 1e9 for t in times[1:]] for times in (ours, theirs))
+        _, channels, _, filters, *_, groups = LAYERS[name][:8]
+        shares = [f"{100 * rate / machine:.0f}" for rate in mine] if min(channels, filters) >= MANY * groups else []
         print(f"| {name} | {' | '.join(f'{r:.2f}' for r in ratios)} | {sum(ours[1:]) / sum(theirs[1:]):.2f} | "
-            f"{rates[0]} | {rates[1]} |", flush=True)
+            f"{', '.join(f'{r:.0f}' for r in mine)} | {', '.join(f'{r:.0f}' for r in other)} | {', '.join(shares)} |",
+            flush=True)
     for process in processes.values():
         process.communicate()
 

@@ -95,7 +95,7 @@ void conv_lattice(struct conv *v)
     l->depth = offset - l->offset;
 }
 
-/* Filters of one tap see only some places of an image, in steps: these are taken out, a row for each of its rows that are seen. */
+/* Filters of one tap see only some places of an image, in steps: these are taken out, a plane at a time. */
 struct picks {
     const struct conv *v;
     const char *from;
@@ -104,21 +104,17 @@ struct picks {
 static void picks_task(void *context, size begin, size end, int chunk)
 {
     const struct picks *p = context;
-    const struct axis *a = p->v->axis;
-    const size rows = a[0].count * a[1].count, n = a[2].count, step = a[2].stride;
+    const struct conv *v = p->v;
+    const struct axis *a = v->axis;
+    const size n = a[1].count * a[2].count, width = v->width, row = a[1].stride * a[2].size;
+    const char *last = p->from + v->images * v->groups * v->channels * v->pixels * width;
     (void)chunk;
-    for (size item = begin; item < end && (item % rows || !pool_stopped()); item++) {
-        const size plane = item / rows, z = item % rows / a[1].count, y = item % a[1].count;
-        const size from = plane * p->v->pixels + (z * a[0].stride * a[1].size + y * a[1].stride) * a[2].size;
-        if (p->v->type == NPY_FLOAT) {
-            const float *image = (const float *)p->from + from;
-            float *to = (float *)p->to + item * n;
-            if (step == 2)
-                for (size k = 0; k < n; k++) to[k] = image[2 * k];
-            else
-                for (size k = 0; k < n; k++) to[k] = image[k * step];
-        } else
-            for (size k = 0; k < n; k++) ((double *)p->to)[item * n + k] = ((const double *)p->from)[from + k * step];
+    for (size item = begin; item < end && (item % BETWEEN || !pool_stopped()); item++) {
+        const char *from = p->from + (item / a[0].count * v->pixels + item % a[0].count * a[0].stride * a[1].size * a[2].size) * width;
+        char *to = p->to + item * n * width;
+        if (v->type == NPY_FLOAT)
+            kernels->conv_pick_f32((float *)to, (const float *)from, (const float *)last, row, a[1].count, a[2].stride, a[2].count);
+        else kernels->conv_pick_f64((double *)to, (const double *)from, (const double *)last, row, a[1].count, a[2].stride, a[2].count);
     }
 }
 /* Whether filters have one tap, which sees nothing but the image. */
@@ -138,13 +134,13 @@ PyArrayObject *conv_pick(struct conv *v, PyArrayObject *x)
         conv_straighten(v);
         return x;
     }
-    const size items = v->images * v->groups * v->channels * v->axis[0].count * v->axis[1].count;
+    const size items = v->images * v->groups * v->channels * v->axis[0].count;
     v->spare = BEHIND * tile_columns(v);
     PyArrayObject *found = scratch(v->images * v->groups * v->channels * v->results + v->spare, v->width);
     if (found) {
         struct picks p = {v, PyArray_BYTES(x), PyArray_BYTES(found)};
         Py_BEGIN_ALLOW_THREADS
-        if (pool_run_stoppable(picks_task, &p, items, pool_chunks(items, 1.0 * v->axis[2].count)) < 0) p.v = NULL;
+        if (pool_run_stoppable(picks_task, &p, items, pool_chunks(items, 0.5 * v->axis[1].count * v->axis[2].count)) < 0) p.v = NULL;
         Py_END_ALLOW_THREADS
         if (!p.v) Py_CLEAR(found);
         v->pixels = v->results;

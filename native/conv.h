@@ -16,6 +16,7 @@ enum {
     FEW_FILTERS = 2,        /* whose gradients are sums of products, not tiles */
     FRESH_BYTES = 1 << 20,  /* of filters, from which on few windows do not find them packed in memory */
     COLUMNS_FIRST = 64,     /* windows whose transforms for Winograd's products do not pay */
+    BETWEEN = 16,           /* planes, between looks at signals */
     SPARE = 16,             /* places to fill up a list of taps to whole tiles */
 };
 

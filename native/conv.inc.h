@@ -62,6 +62,30 @@ static void F(conv_pad)(REAL *restrict to, const REAL *restrict image, const str
     }
 }
 
+/* Some numbers of some rows, `step` apart, one behind the other. */
+static void F(conv_pick)(REAL *to, const REAL *from, const REAL *end, size row, size rows, size step, size n)
+{
+    for (size y = 0; y < rows; y++, from += row, to += n) {
+        size k = 0;
+#ifdef TURNS
+        F(places) even;
+        for (int i = 0; i < F(lanes); i++) even[i] = 2 * i;
+        for (; step == 2 && k < n && end - from >= 2 * (k + F(lanes)); k += F(lanes)) {
+            const F(vector) picked = __builtin_shuffle(LOAD(from + 2 * k), LOAD(from + 2 * k + F(lanes)), even);
+            if ((rows - y) * n - k >= F(lanes)) STORE(to + k, picked); /* what is too much is written over by the next row */
+            else {
+                REAL part[F(lanes)];
+                STORE(part, picked);
+                F(conv_move)(to + k, part, n - k);
+            }
+        }
+#else
+        (void)end;
+#endif
+        for (; k < n; k++) to[k] = from[k * step];
+    }
+}
+
 #ifdef TURNS
 /* As many tiles of filters as fill a vector, and n taps that lie close together: squares of numbers are turned. */
 static inline void F(conv_filters_turned)(REAL *restrict to, size panel, const REAL *restrict weight, size row, const size *tap, size n, const REAL *end)
@@ -214,29 +238,44 @@ static void F(conv_unpack)(REAL *out, size out_filter, const struct F(panel) *pa
         }
 }
 
+/* As gemm_tile, the right side being a panel. */
+#define PANEL_TILE(name, ROWS, VECTORS)                                                                                   \
+    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step,               \
+                        const REAL *restrict b, size depth, size block, int add)                                     \
+    {                                                                                                                \
+        TILE_SUM(ROWS, VECTORS, depth, block, (a += a_step, b += GEMM_COLUMNS), b, a[i * a_row])                     \
+        TILE_LEAVE(ROWS, VECTORS, c, c_row, add)                                                                     \
+    }
+PANEL_TILE(panel_tile, GEMM_ROWS, F(gemm_vectors))
+PANEL_TILE(panel_narrow, GEMM_ROWS, F(gemm_vectors) / 2) /* half of the columns */
+PANEL_TILE(panel_half, GEMM_ROWS / 2, F(gemm_vectors))
+PANEL_TILE(panel_row, 1, F(gemm_vectors))
+#undef PANEL_TILE
+
 /* Some rows of a tile. Packed filters are filled up with zeros, so that more rows than there are may be computed. */
 static void F(conv_tiles)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step, const REAL *restrict right,
-                          size rows, size depth, int add)
+                          size rows, size columns, size depth, size block, int add)
 {
-    if (rows > GEMM_ROWS / 2 && (rows == GEMM_ROWS || a_row == 1)) F(gemm_tile)(c, c_row, a, a_row, a_step, right, GEMM_COLUMNS, depth, add);
-    else if (a_row == 1) F(gemm_half)(c, c_row, a, a_row, a_step, right, GEMM_COLUMNS, depth, add);
+    if (columns <= GEMM_COLUMNS / 2 && (rows == GEMM_ROWS || a_row == 1)) F(panel_narrow)(c, c_row, a, a_row, a_step, right, depth, block, add);
+    else if (rows > GEMM_ROWS / 2 && (rows == GEMM_ROWS || a_row == 1)) F(panel_tile)(c, c_row, a, a_row, a_step, right, depth, block, add);
+    else if (a_row == 1) F(panel_half)(c, c_row, a, a_row, a_step, right, depth, block, add);
     else {
         const size half = rows >= GEMM_ROWS / 2 ? GEMM_ROWS / 2 : 0;
-        if (half) F(gemm_half)(c, c_row, a, a_row, a_step, right, GEMM_COLUMNS, depth, add);
+        if (half) F(panel_half)(c, c_row, a, a_row, a_step, right, depth, block, add);
         for (size i = half; i < rows; i++)
-            F(gemm_row)(c + i * c_row, c_row, a + i * a_row, a_row, a_step, right, GEMM_COLUMNS, depth, add);
+            F(panel_row)(c + i * c_row, c_row, a + i * a_row, a_row, a_step, right, depth, block, add);
     }
 }
 
 /* The results of some images and some filters. */
-static void F(conv_windows)(const struct windows *w)
+static void F(conv_panels)(const struct windows *w)
 {
     const struct lattice *v = w->lattice;
     const size total = w->images * v->count[0] * v->count[1] * v->count[2], depth = v->depth;
     const size high = (w->last - w->first + GEMM_ROWS - 1) / GEMM_ROWS * GEMM_ROWS;
     struct F(panel) panels[CONV_PANELS];
     REAL *right = w->work, *sums = right + (CONV_WHOLE + 1) * GEMM_COLUMNS;
-    const size steps = depth <= CONV_WHOLE ? depth > 0 : (depth + CONV_DEPTH - 1) / CONV_DEPTH, step = steps ? (depth + steps - 1) / steps : 1;
+    const size steps = depth <= CONV_WHOLE ? depth > 0 : (depth + CONV_DEPTH - 1) / CONV_DEPTH, step = steps ? (depth + steps - 1) / steps : 1, part = sum_block(depth);
     const int whole = steps < 2; /* without taps all is zero */
     const size most = w->weight ? CONV_FRESH : CONV_SUMS / (high * GEMM_COLUMNS), block = whole || most < 1 ? 1 : most < CONV_PANELS ? most : CONV_PANELS;
     memset(right, 0, (CONV_WHOLE + 1) * GEMM_COLUMNS * sizeof(REAL));
@@ -264,11 +303,11 @@ static void F(conv_windows)(const struct windows *w)
                     const size a_row = v->left_row ? v->left_row : 1, a_step = v->left_row ? 1 : GEMM_ROWS;
                     REAL *out = (REAL *)w->out + f * w->out_filter;
                     if (straight && rows == GEMM_ROWS) {
-                        F(conv_tiles)(out + panel->to[0], w->out_filter, a, a_row, a_step, right, rows, n, 0);
+                        F(conv_tiles)(out + panel->to[0], w->out_filter, a, a_row, a_step, right, rows, GEMM_COLUMNS, n, part, 0);
                         continue;
                     }
                     REAL *tile = whole ? sums : sums + (j * high + f - w->first) * GEMM_COLUMNS;
-                    F(conv_tiles)(tile, GEMM_COLUMNS, a, a_row, a_step, right, rows, n, p > 0);
+                    F(conv_tiles)(tile, GEMM_COLUMNS, a, a_row, a_step, right, rows, panel->columns, n, part, p > 0);
                     if (whole) F(conv_unpack)(out, w->out_filter, panel, v->to_step[2], tile, rows);
                 }
             }
@@ -276,6 +315,22 @@ static void F(conv_windows)(const struct windows *w)
         for (size j = 0; j < count && !whole; j++)
             F(conv_unpack)((REAL *)w->out + w->first * w->out_filter, w->out_filter, &panels[j], v->to_step[2],
                            sums + j * high * GEMM_COLUMNS, w->last - w->first);
+    }
+}
+
+/* The same, as many filters at a time as stay in the second cache for some panels, or whose sums do. */
+static void F(conv_windows)(const struct windows *w)
+{
+    const struct lattice *v = w->lattice;
+    const size fit = CONV_SUMS / (v->depth <= CONV_WHOLE && v->depth ? v->depth : CONV_FRESH * GEMM_COLUMNS), block = fit / GEMM_ROWS * GEMM_ROWS;
+    struct windows some = *w;
+    if (w->weight || w->last - w->first <= 2 * block) {
+        F(conv_panels)(w);
+        return;
+    }
+    for (; some.first < w->last; some.first = some.last) {
+        some.last = w->last - some.first < 3 * block / 2 ? w->last : some.first + block;
+        F(conv_panels)(&some);
     }
 }
 
@@ -289,15 +344,11 @@ static void F(conv_windows)(const struct windows *w)
     static void F(name)(REAL *restrict c, size c_row, const REAL *restrict a, const REAL *restrict b,                \
                         const size *restrict offset, size depth, const REAL *restrict start)                         \
     {                                                                                                                \
-        size p = 0;                                                                                                  \
-        do { /* a long sum is more exact in parts */                                                                 \
-            const size first = p, last = depth - p < CONV_WHOLE ? depth : p + CONV_DEPTH;                            \
-            F(vector) tile[ROWS][VECTORS];                                                                           \
-            for (int i = 0; i < ROWS; i++)                                                                           \
-                for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0} + (first ? 0 : start[i]);              \
-            for (; p < last; p++, a += GEMM_ROWS) TILE_ADD(ROWS, VECTORS, b + offset[p], a[i]);                      \
-            TILE_LEAVE(ROWS, VECTORS, c, c_row, first)                                                               \
-        } while (p < depth);                                                                                         \
+        const size block = sum_block(depth);                                                                         \
+        TILE_SUM(ROWS, VECTORS, depth, block, a += GEMM_ROWS, b + offset[p], a[i])                                   \
+        for (int i = 0; i < ROWS; i++)                                                                               \
+            for (int j = 0; j < VECTORS; j++) tile[i][j] += start[i];                                                \
+        TILE_LEAVE(ROWS, VECTORS, c, c_row, 0)                                                                       \
     }
 CONV_TILE(conv_tile, GEMM_ROWS, F(gemm_vectors))
 CONV_TILE(conv_half, GEMM_ROWS / 2, F(gemm_vectors))

@@ -53,7 +53,7 @@ static void windows_task(void *context, size begin, size end, int chunk)
 static int pays(const struct conv *v)
 {
     const double taps = (double)v->lattice->depth, filters = (double)(tiles_of(v->filters, tile_columns(v)) * tile_columns(v));
-    const double windows = (double)(v->images * v->results), panels = (double)tiles_of(v->images * v->results, tile_columns(v));
+    const double windows = (double)(v->images * v->results), panels = (double)tiles_of(v->images * v->results, tile_columns(v) / 2) / 2;
     return taps > 0 && conv_pays(BY_BROAD, filters * ((1.03 + 12 / taps) * windows / (double)tile_columns(v) + 0.56), conv_cost(v) * panels);
 }
 

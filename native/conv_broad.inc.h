@@ -26,17 +26,13 @@ static void F(conv_broad_filters)(REAL *restrict to, const REAL *restrict weight
 
 /* c (windows x filters) = start, or +=, the sum over taps. */
 static void F(conv_broad_tile)(REAL *restrict c, const REAL *restrict source, const size *restrict place, const size *restrict offset,
-                               const REAL *restrict y, size depth, const REAL *restrict start)
+                               const REAL *restrict y, size depth, size block, const REAL *restrict start)
 {
-    F(vector) tile[GEMM_ROWS][F(gemm_vectors)];
     const REAL *at[GEMM_ROWS];
     for (int i = 0; i < GEMM_ROWS; i++) at[i] = source + place[i];
-    for (int i = 0; i < GEMM_ROWS; i++)
-        for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = start ? LOAD(start + j * F(gemm_step)) : (F(vector)){0};
-    for (size p = 0; p < depth; p++, y += GEMM_COLUMNS) {
-        const size tap = offset[p];
-        TILE_ADD(GEMM_ROWS, F(gemm_vectors), y, at[i][tap]);
-    }
+    TILE_SUM(GEMM_ROWS, F(gemm_vectors), depth, block, y += GEMM_COLUMNS, y, at[i][offset[p]])
+    for (int i = 0; i < GEMM_ROWS && start; i++)
+        for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] += LOAD(start + j * F(gemm_step));
     TILE_LEAVE(GEMM_ROWS, F(gemm_vectors), c, GEMM_COLUMNS, !start)
 }
 
@@ -77,7 +73,7 @@ static void F(conv_broad_leave)(const struct broad *w, size filter, size at, con
 static void F(conv_broad)(const struct broad *w)
 {
     enum { BLOCK = BROAD_TILES * GEMM_ROWS };
-    const size lanes = GEMM_COLUMNS / 2, depth = w->depth, steps = depth <= CONV_WHOLE ? 1 : (depth + CONV_DEPTH - 1) / CONV_DEPTH, step = (depth + steps - 1) / steps;
+    const size lanes = GEMM_COLUMNS / 2, depth = w->depth, part = sum_block(depth), steps = (depth + CONV_WHOLE - 1) / CONV_WHOLE, step = (depth + steps - 1) / steps;
     REAL *sums = w->work;
     for (size at = 0; at < w->windows; at += BLOCK) {
         const size n = w->windows - at < BLOCK ? w->windows - at : BLOCK;
@@ -86,7 +82,7 @@ static void F(conv_broad)(const struct broad *w)
             for (size p = 0; p < depth; p += step)
                 for (size k = 0; k < n; k += GEMM_ROWS)
                     F(conv_broad_tile)(sums + k * GEMM_COLUMNS, w->source, w->place + at + k, w->offset + p, filters + p * GEMM_COLUMNS,
-                                       depth - p < step ? depth - p : step, p ? NULL : filters + depth * GEMM_COLUMNS);
+                                       depth - p < step ? depth - p : step, part, p ? NULL : filters + depth * GEMM_COLUMNS);
             F(conv_broad_leave)(w, f, at, sums, n);
             if (f + lanes < w->last) F(conv_broad_leave)(w, f + lanes, at, sums + lanes, n);
         }

@@ -64,8 +64,9 @@ static void weights_task(void *context, size begin, size end, int chunk)
     const struct conv *v = &job->v;
     for (size item = begin; item < end && !pool_stopped(); item++) {
         const size first = item * CHANNELS_AT_ONCE, left = v->channels - first, channels = left < CHANNELS_AT_ONCE ? left : CHANNELS_AT_ONCE;
-        const struct columns w = columns_of(job, channels, job->images + first * v->source.plane * v->width, job->out + first * v->kernel * v->width,
-                                            v->work + chunk * job->work_bytes);
+        struct columns w = columns_of(job, channels, job->images + first * v->source.plane * v->width, job->out + first * v->kernel * v->width,
+                                      v->work + chunk * job->work_bytes);
+        w.offset = v->lattice->offset, w.seen = v->lattice->tap, w.count = v->lattice->depth / v->channels * channels;
         (v->type == NPY_FLOAT ? kernels->conv_columns_weights_f32 : kernels->conv_columns_weights_f64)(&w);
     }
 }
@@ -131,7 +132,8 @@ static int weights_pay(const struct conv *v, double windows)
 {
     const double wide = (double)tile_columns(v), filters = (double)v->filters, taps = (double)v->channels * v->kernel;
     const double reading = 1 + 4 / (double)v->kernel; /* taps of a channel lie close together */
-    return conv_pays(BY_COLUMNS, taps * (filters * (windows / wide + 0.1) + reading * windows), filters * (double)v->lattice->depth * (1.05 * windows / wide + 1));
+    const double seen = (double)v->lattice->depth, spread = seen < taps ? 0.1 * taps * filters : 0;
+    return seen > 0 && conv_pays(BY_COLUMNS, seen * (filters * (windows / wide + 0.1) + reading * windows) + spread, filters * seen * (1.05 * windows / wide + 1));
 }
 
 int columns_run(const struct conv *given)
@@ -154,6 +156,5 @@ int columns_weights(struct conv *v, const char *grad, char *out, size most)
 {
     struct columns_job job = {.v = *v, .out = out, .windows = v->images * v->results};
     if (v->groups > 1 || job.windows > most || !weights_pay(v, (double)job.windows)) return 0;
-    if (v->lattice->depth < v->channels * v->kernel && !conv_is_finite(grad, job.windows * v->filters, v->type)) return 0;
     return run(&job, grad, 0);
 }

@@ -19,39 +19,91 @@ static void F(conv_columns_left)(REAL *to, const REAL *from, const struct column
     }
 }
 
+#ifdef TURNS
+typedef unsigned char F(column_bytes) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+#endif
+
+/* Where the numbers of a panel go: columns from `begin` to `end`, those between that see nothing being zero. */
+struct F(spread) {
+    size begin, end, first, there; /* the panel's columns in the list of those that see something */
+    int dense;
+#ifdef TURNS
+    int vectors; /* 0: too many */
+    F(places) from[COLUMN_SPREAD];
+    F(column_bytes) mask[COLUMN_SPREAD];
+#endif
+};
+static void F(conv_spread)(struct F(spread) *s, const struct columns *w, size c)
+{
+    const size *seen = w->seen + c;
+    s->there = w->count - c < GEMM_COLUMNS ? w->count - c : GEMM_COLUMNS, s->first = c;
+    s->begin = c ? seen[0] : 0, s->end = c + s->there < w->count ? seen[s->there] : w->columns;
+    s->dense = s->there == GEMM_COLUMNS && s->end - s->begin == GEMM_COLUMNS;
+#ifdef TURNS
+    const size vectors = (s->end - s->begin + F(lanes) - 1) / F(lanes);
+    s->vectors = s->dense || vectors > COLUMN_SPREAD ? 0 : (int)vectors;
+    memset(s->from, 0, sizeof s->from);
+    memset(s->mask, 0, sizeof s->mask);
+    for (size j = 0; j < s->there && s->vectors; j++) {
+        const size at = seen[j] - s->begin;
+        s->from[at / F(lanes)][at % F(lanes)] = (int)j;
+        memset((char *)s->mask + at * sizeof(REAL), 255, sizeof(REAL));
+    }
+#endif
+}
+static void F(conv_spread_row)(REAL *row, const struct F(spread) *s, const struct columns *w, const REAL *from)
+{
+    REAL *to = row + s->begin;
+#ifdef TURNS
+    const F(vector) low = LOAD(from), high = LOAD(from + F(lanes));
+    for (int k = 0; k < s->vectors; k++, to += F(lanes)) {
+        const F(vector) numbers = (F(vector))((F(column_bytes))__builtin_shuffle(low, high, s->from[k]) & s->mask[k]);
+        if (to + F(lanes) <= row + w->columns) STORE(to, numbers); /* what is too much is written over by the next panel */
+        else {
+            REAL part[F(lanes)];
+            STORE(part, numbers);
+            F(conv_move)(to, part, row + w->columns - to);
+        }
+    }
+    if (s->vectors) return;
+#endif
+    memset(to, 0, (s->end - s->begin) * sizeof(REAL));
+    for (size j = 0; j < s->there; j++) row[w->seen[s->first + j]] = from[j];
+}
+
 /* The gradient in the filters, for some columns: out (filters x columns, `row` apart) = gradients x what the columns see. */
 static void F(conv_columns_weights)(const struct columns *w)
 {
-    const size most = COLUMN_PANELS * GEMM_COLUMNS;
+    const size most = COLUMN_PANELS * GEMM_COLUMNS, part = sum_block(w->windows);
     REAL *right = w->work, tile[GEMM_ROWS * GEMM_COLUMNS];
-    for (size c0 = 0, count; c0 < w->columns && !pool_stopped(); c0 += count) {
-        count = w->columns - c0 < most ? w->columns - c0 : most;
-        for (size c = c0; c < c0 + count; c += GEMM_COLUMNS) {
-            REAL *to = right + (c - c0) * w->windows;
-            const size there = w->columns - c < GEMM_COLUMNS ? w->columns - c : GEMM_COLUMNS;
-            size unseen = there < GEMM_COLUMNS;
-            for (size j = 0; j < there; j++) unseen |= w->offset[c + j] < 0;
+    struct F(spread) spread[COLUMN_PANELS];
+    for (size c0 = 0, count; c0 < w->count && !pool_stopped(); c0 += count) {
+        count = w->count - c0 < most ? w->count - c0 : most;
+        const size panels = (count + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
+        for (size k = 0; k < panels; k++) {
+            const size c = c0 + k * GEMM_COLUMNS, *offset = w->offset + c;
+            REAL *to = right + k * GEMM_COLUMNS * w->windows;
+            F(conv_spread)(&spread[k], w, c);
             for (size p = 0; p < w->windows; p++, to += GEMM_COLUMNS) {
                 const REAL *from = (const REAL *)w->source + w->place[p];
-                if (unseen)
-                    for (size j = 0; j < GEMM_COLUMNS; j++) to[j] = j < there && w->offset[c + j] >= 0 ? from[w->offset[c + j]] : 0;
+                if (spread[k].there < GEMM_COLUMNS)
+                    for (size j = 0; j < GEMM_COLUMNS; j++) to[j] = j < spread[k].there ? from[offset[j]] : 0;
                 else
-                    for (size j = 0; j < GEMM_COLUMNS; j++) to[j] = from[w->offset[c + j]];
+                    for (size j = 0; j < GEMM_COLUMNS; j++) to[j] = from[offset[j]];
             }
         }
         const REAL *left = w->left;
         for (size f = 0; f < w->filters; f += GEMM_ROWS, left += GEMM_ROWS * w->windows)
-            for (size c = c0; c < c0 + count; c += GEMM_COLUMNS) {
-                REAL *to = (REAL *)w->out + f * w->row + c;
-                const REAL *panel = right + (c - c0) * w->windows;
+            for (size k = 0; k < panels; k++) {
+                REAL *to = (REAL *)w->out + f * w->row;
+                const REAL *panel = right + k * GEMM_COLUMNS * w->windows;
                 const size rows = w->filters - f < GEMM_ROWS ? w->filters - f : GEMM_ROWS;
-                const size there = w->columns - c < GEMM_COLUMNS ? w->columns - c : GEMM_COLUMNS;
-                if (rows == GEMM_ROWS && there == GEMM_COLUMNS) {
-                    F(gemm_tile)(to, w->row, left, 1, GEMM_ROWS, panel, GEMM_COLUMNS, w->windows, 0);
+                if (rows == GEMM_ROWS && spread[k].dense) {
+                    F(conv_tiles)(to + spread[k].begin, w->row, left, 1, GEMM_ROWS, panel, GEMM_ROWS, GEMM_COLUMNS, w->windows, part, 0);
                     continue;
                 }
-                F(gemm_tile)(tile, GEMM_COLUMNS, left, 1, GEMM_ROWS, panel, GEMM_COLUMNS, w->windows, 0);
-                for (size i = 0; i < rows; i++) memcpy(to + i * w->row, tile + i * GEMM_COLUMNS, there * sizeof(REAL));
+                F(conv_tiles)(tile, GEMM_COLUMNS, left, 1, GEMM_ROWS, panel, GEMM_ROWS, spread[k].there, w->windows, part, 0);
+                for (size i = 0; i < rows; i++) F(conv_spread_row)(to + i * w->row, &spread[k], w, tile + i * GEMM_COLUMNS);
             }
     }
 }
@@ -59,7 +111,7 @@ static void F(conv_columns_weights)(const struct columns *w)
 /* The gradient in the images, for some columns, is added to padded images: sums over filters, for all windows. */
 static void F(conv_columns_images)(const struct columns *w)
 {
-    const size most = COLUMN_PANELS * GEMM_COLUMNS, steps = (w->filters + CONV_DEPTH - 1) / CONV_DEPTH, step = (w->filters + steps - 1) / steps;
+    const size most = COLUMN_PANELS * GEMM_COLUMNS, steps = (w->filters + CONV_DEPTH - 1) / CONV_DEPTH, step = (w->filters + steps - 1) / steps, part = sum_block(w->filters);
     const size tiles = (w->windows + GEMM_ROWS - 1) / GEMM_ROWS, all = tiles * GEMM_ROWS * GEMM_COLUMNS;
     REAL *right = w->work, *sums = right + COLUMN_PANELS * CONV_DEPTH * GEMM_COLUMNS, *images = w->out;
     for (size c0 = 0, count; c0 < w->columns && !pool_stopped(); c0 += count) {
@@ -70,8 +122,8 @@ static void F(conv_columns_images)(const struct columns *w)
             F(gemm_pack_right)(right, (const REAL *)w->source + f * w->row + c0, w->row, 1, depth, count);
             for (size k = 0; k < panels; k++)
                 for (size t = 0; t < tiles; t++)
-                    F(gemm_tile)(sums + k * all + t * GEMM_ROWS * GEMM_COLUMNS, GEMM_COLUMNS, (const REAL *)w->left + (t * w->filters + f) * GEMM_ROWS, 1,
-                                 GEMM_ROWS, right + k * depth * GEMM_COLUMNS, GEMM_COLUMNS, depth, f > 0);
+                    F(conv_tiles)(sums + k * all + t * GEMM_ROWS * GEMM_COLUMNS, GEMM_COLUMNS, (const REAL *)w->left + (t * w->filters + f) * GEMM_ROWS, 1,
+                                 GEMM_ROWS, right + k * depth * GEMM_COLUMNS, GEMM_ROWS, GEMM_COLUMNS, depth, part, f > 0);
         }
         for (size k = 0; k < panels; k++) {
             size offset[GEMM_COLUMNS], column[GEMM_COLUMNS], seen = 0;

@@ -39,7 +39,7 @@ static void weights_task(void *context, size begin, size end, int chunk)
                 .source = source, .grad = job->grad + (first * v->groups + group) * v->filters * v->results * width,
                 .offset = v->index + from, .place = job->place, .images = images, .pixels = v->results, .filters = v->filters, .taps = (few && to > v->lattice->depth ? v->lattice->depth : to) - from,
                 .grad_image = v->groups * v->filters * v->results, .sums_row = job->columns, .sums = sums + from * job->columns * width, .work = work,
-                .lattice = v->lattice, .flat = is_one_line(v), .image = image,
+                .lattice = v->lattice, .flat = is_one_line(v), .image = image, .block = sum_block(v->images * v->results),
                 .add = job->by_channels ? b > 0 : item >= begin + v->groups,
             };
             if (v->type == NPY_FLOAT) (few ? kernels->conv_dots_f32 : kernels->conv_weights_f32)(&w);

@@ -3,17 +3,11 @@
 /* c (taps x filters, c_row apart) = or += the sum over windows of source[place + offset] * g, g being windows x filters. */
 #define CONV_WEIGHT_TILE(name, ROWS, VECTORS)                                                                        \
     static void F(name)(REAL *restrict c, size c_row, const REAL *restrict source, const size *restrict offset,      \
-                        const REAL *restrict g, size g_row, const size *restrict place, size count, int add)         \
+                        const REAL *restrict g, size g_row, const size *restrict place, size count, size block, int add) \
     {                                                                                                                \
-        F(vector) tile[ROWS][VECTORS];                                                                               \
-        for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0};                                           \
         const REAL *at[ROWS];                                                                                        \
         for (int i = 0; i < ROWS; i++) at[i] = source + offset[i];                                                   \
-        for (size p = 0; p < count; p++, g += g_row) {                                                               \
-            const size window = place[p];                                                                            \
-            TILE_ADD(ROWS, VECTORS, g, at[i][window]);                                                               \
-        }                                                                                                            \
+        TILE_SUM(ROWS, VECTORS, count, block, g += g_row, g, at[i][place[p]])                                        \
         TILE_LEAVE(ROWS, VECTORS, c, c_row, add)                                                                     \
     }
 CONV_WEIGHT_TILE(conv_weight_tile, GEMM_ROWS, F(gemm_vectors))
@@ -62,11 +56,11 @@ static void F(conv_weights)(const struct weights *w)
             REAL *sums = (REAL *)w->sums + f;
             for (size t = 0, rows; t < w->taps && !pool_stopped(); t += rows, sums += rows * w->sums_row) {
                 rows = GEMM_ROWS;
-                if (wide == GEMM_COLUMNS) F(conv_weight_tile)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->add || begin);
-                else if (t + GEMM_ROWS >= w->taps) F(conv_weight_short)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->add || begin);
+                if (wide == GEMM_COLUMNS) F(conv_weight_tile)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, w->add || begin);
+                else if (t + GEMM_ROWS >= w->taps) F(conv_weight_short)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, w->add || begin);
                 else {
                     rows = 2 * GEMM_ROWS;
-                    F(conv_weight_narrow)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->add || begin);
+                    F(conv_weight_narrow)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, w->add || begin);
                 }
             }
         }

@@ -4,7 +4,6 @@
 enum {
     MOST_FILTERS = 8,       /* of an image */
     MOST_COLUMNS = 1 << 16, /* masks take some times the memory of a row */
-    BETWEEN = 16,           /* images between looks at signals */
     GROUPS_AT_ONCE = 8,     /* neighbours in memory, for one image after the other */
 };
 

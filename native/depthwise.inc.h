@@ -272,6 +272,43 @@ DEPTHWISE F(depthwise_filter)(REAL *sums, const void *const *image, const void *
     }
 }
 
+#ifdef TURNS
+/* The same for two images whose rows are no longer than half a vector, by filters of 3 x 3 in steps of one: a row of both is read once, and
+ * what other columns of taps see of it is the same vector, shifted; three rows stay in registers. */
+static void F(depthwise_short)(REAL *sums, const void *const *image, const void *const *grad, const struct depthwise *v)
+{
+    enum { K = 3, half = F(lanes) / 2 };
+    const F(lane_mask) *masks = v->masks;
+    const F(mask_of) there = MASK(masks + K * F(lanes));
+    F(places) halves, shift[K];
+    for (int k = 0; k < F(lanes); k++) {
+        halves[k] = k % half + k / half * F(lanes);
+        for (int c = 0; c < K; c++) {
+            const int from = k % half + c - (int)v->before[1];
+            shift[c][k] = from < 0 || from >= half ? k : from + k / half * half;
+        }
+    }
+    F(vector) sum[K][K], seen[K][K];
+    UNROLLED (int k = 0; k < K * K; k++) sum[k / K][k % K] = seen[k / K][k % K] = (F(vector)){0};
+    for (size y = 1 - K; y < v->rows; y++) {
+        const size row = y + K - 1 - v->before[0];
+        UNROLLED (int k = 0; k < (K - 1) * K; k++) seen[k / K][k % K] = seen[k / K + 1][k % K];
+        const int inside = row >= 0 && row < v->height;
+        const REAL *a = inside ? (const REAL *)image[0] + row * v->width : v->zeros, *b = inside ? (const REAL *)image[1] + row * v->width : v->zeros;
+        const F(vector) both = __builtin_shuffle(LOAD(a), LOAD(b), halves);
+        UNROLLED (int c = 0; c < K; c++) seen[K - 1][c] = MASKED(__builtin_shuffle(both, shift[c]), MASK(masks + c * F(lanes)));
+        if (y < 0) continue;
+        const size at = y * v->columns;
+        const F(vector) g = MASKED(__builtin_shuffle(LOAD((const REAL *)grad[0] + at), LOAD((const REAL *)grad[1] + at), halves), there);
+        UNROLLED (int k = 0; k < K * K; k++) sum[k / K][k % K] += g * seen[k / K][k % K];
+    }
+    UNROLLED (int k = 0; k < K * K; k++) {
+        STORE(sums, LOAD(sums) + sum[k / K][k % K]);
+        sums += F(lanes);
+    }
+}
+#endif
+
 /* Add to the sums, a vector for each tap, of the gradient in a filter; of one image, or two whose rows are short. Sums stay in
  * registers: columns of larger filters are taken one by one. */
 static void F(depthwise_sums)(void *sums, const void *const *image, const void *const *grad, const struct depthwise *v)
@@ -283,6 +320,12 @@ static void F(depthwise_sums)(void *sums, const void *const *image, const void *
         else F(depthwise_filter)(sums, image, grad, v, K, S, R, WIDE, 0);                                       \
         return;                                                                                                 \
     }
+#ifdef TURNS
+    if (v->paired && v->kernel == 3 && v->stride == 1 && v->width <= F(lanes) / 2) {
+        F(depthwise_short)(sums, image, grad, v);
+        return;
+    }
+#endif
     if (v->rows % 7 == 0) {
         CASE(3, 1, 7, 3) CASE(3, 2, 7, 3)
     }

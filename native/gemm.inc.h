@@ -33,6 +33,33 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
             STORE(to, tile[i][j]);                                                                                   \
         }
 
+/* Memory that the compiler does not take into registers. */
+#ifdef __GNUC__
+#define STAYS(pointer) __asm__("" : "+r"(pointer))
+#else
+#define STAYS(pointer) (void)(pointer)
+#endif
+
+/* The sums of a tile over `depth` terms, `block` of them at a time; `NEXT` goes on to the next term p, TILE_ADD's arguments follow. */
+#define TILE_SUM(ROWS, VECTORS, depth, block, NEXT, from, number)                                                    \
+    F(vector) tile[ROWS][VECTORS];                                                                                   \
+    REAL whole[ROWS * VECTORS * F(gemm_step)], *kept = whole;                                                        \
+    STAYS(kept);                                                                                                     \
+    int parts = 0;                                                                                                   \
+    for (size p = 0, last;; parts = 1) {                                                                             \
+        last = (depth) - p < 3 * (block) / 2 ? (depth) : p + (block);                                                \
+        for (int i = 0; i < ROWS; i++)                                                                               \
+            for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0};                                           \
+        for (; p < last; p++, NEXT) TILE_ADD(ROWS, VECTORS, from, number);                                           \
+        if (parts) TILE_ADD_KEPT(ROWS, VECTORS)                                                                      \
+        if (p == (depth)) break;                                                                                     \
+        for (int i = 0; i < ROWS; i++)                                                                               \
+            for (int j = 0; j < VECTORS; j++) STORE(kept + (i * VECTORS + j) * F(gemm_step), tile[i][j]);            \
+    }
+#define TILE_ADD_KEPT(ROWS, VECTORS)                                                                                 \
+    for (int i = 0; i < ROWS; i++)                                                                                   \
+        for (int j = 0; j < VECTORS; j++) tile[i][j] += LOAD(kept + (i * VECTORS + j) * F(gemm_step));
+
 #define GEMM_TILE(name, ROWS)                                                                                        \
     static void F(name)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step,               \
                         const REAL *restrict b, size b_row, size depth, int add)                                     \

@@ -215,20 +215,30 @@ struct weights {
     int flat;
     size images, pixels, filters, taps, grad_image, sums_row;
     void *sums, *work;
+    size block; /* windows that are summed in registers */
     int add; /* to the sums; without, they are overwritten */
 };
 /* Products of gradients with columns, for few windows: see conv_columns.inc.h. */
 struct columns {
     const void *left, *source;   /* gradients in tiles; padded images, or filters */
     const size *offset, *place;  /* of columns in a padded image, negative where windows see only padding; of windows */
+    const size *seen;            /* for gradients of filters: the columns that see more, whose offsets the others are, and their count */
+    size count;
     size windows, results, filters, columns, row, grad_image; /* row: numbers from filter to filter */
     void *out, *work;            /* gradients of filters, or padded images that are added to */
 };
-enum { COLUMN_PANELS = 8 };      /* of columns, packed together */
-/* Taps at a time: as many as keep a panel in the first cache; and, where they are more, few enough for the sums to be exact. */
-enum { CONV_WHOLE = 288, CONV_DEPTH = 160, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048, CONV_FRESH = 8, CONV_PLACES = 1024, CONV_LINES = 64 };
+enum { COLUMN_PANELS = 8, COLUMN_SPREAD = 16 }; /* of columns, packed together; vectors that a panel is spread over */
+/* Taps at a time: as many as keep a panel in the first cache; where they are more, fewer, so that the sums stay in it, too. */
+enum { CONV_WHOLE = 288, CONV_DEPTH = 144, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048, CONV_FRESH = 8, CONV_PLACES = 1024, CONV_LINES = 64 };
+/* How many of n terms are summed up before they are added to the sum of the others. Where terms have a mean, the error of one long sum
+ * grows with its length; it is least for n to the power of 2/3 of them. To leave the registers so often takes a hundredth of the time. */
+static inline size sum_block(size n)
+{
+    return n <= 64 ? 32 : n <= 2048 ? 48 : CONV_DEPTH;
+}
 #define CONV_KERNELS(X)                                                                                            \
     X(conv_pad, (REAL * to, const REAL *image, const struct source *v))                                            \
+    X(conv_pick, (REAL * to, const REAL *from, const REAL *end, size row, size rows, size step, size n))              \
     X(conv_filters, (REAL * to, const REAL *weight, size row, const size *tap, size depth, const REAL *bias,       \
                      size filters, size first, size last))                                                         \
     X(conv_windows, (const struct windows *w))                                                                     \

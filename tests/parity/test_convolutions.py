@@ -57,10 +57,11 @@ def test_double_precision(call: Any, transposed: bool, lines: bool) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(calls())
-def test_errors_of_single_precision(call: Any) -> None:
+@given(calls(), st.sampled_from([0, 0, 1, 100]), st.sampled_from([0, 0, 1, 100]))
+def test_errors_of_single_precision(call: Any, mean: int, of_filters: int) -> None:
     """No larger than twice PyTorch's, over all results of a call; or in the last place."""
-    arrays, how = drawn(call, np.float32, False)
+    (x, w, g), how = drawn(call, np.float32, False)
+    arrays = [x + np.float32(mean), w + np.float32(of_filters), g + np.float32(mean)]
     powers = results(torch, [a.astype(np.float64) ** 2 for a in arrays], how, False)  # of sums that may cancel
     for (ours, other), power in zip(errors(arrays, how), powers, strict=True):
         assert ours <= 2 * other + 4e-7 * np.sqrt(power.max())
@@ -90,3 +91,41 @@ def test_errors_of_filters_whose_windows_are_neighbours(layer: Any, images: str,
     (x, w, g), how = drawn(call, np.float32, False)
     for ours, other in errors([KINDS[images](x), KINDS[filters](w), KINDS[images](g)], how):
         assert ours <= 2 * other
+
+
+#: A layer for every way to compute a convolution, the longest sums of each: shapes, stride, padding, dilation, groups.
+WAYS = {
+    "windows packed, one tap": ((2, 256, 14, 14), (32, 256, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    "windows packed, many taps": ((2, 32, 16, 15), (64, 32, 3, 3), (1, 1), (2, 2), (2, 2), 1),
+    "windows in place": ((2, 24, 28, 40), (12, 24, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "one filter": ((4, 128, 28, 29), (1, 128, 1, 2), (3, 3), (0, 0), (1, 1), 1),
+    "two filters": ((2, 64, 30, 30), (2, 64, 2, 2), (1, 1), (0, 0), (1, 1), 1),
+    "vectors of filters": ((2, 3, 60, 60), (64, 3, 7, 7), (2, 2), (3, 3), (1, 1), 1),
+    "vectors of filters, steps": ((4, 64, 30, 30), (64, 64, 2, 2), (2, 2), (0, 0), (1, 1), 1),
+    "steps, one tap": ((2, 200, 7, 61), (64, 200, 1, 1), (2, 2), (0, 0), (1, 1), 1),
+    "columns": ((2, 128, 6, 6), (256, 128, 3, 3), (2, 2), (1, 1), (1, 1), 1),
+    "columns, many windows": ((1, 280, 15, 14), (64, 280, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    "Winograd": ((2, 64, 28, 28), (64, 64, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "Winograd, pieces": ((2, 64, 28, 28), (64, 64, 5, 5), (2, 2), (2, 2), (1, 1), 1),
+    "depthwise": ((2, 64, 28, 28), (64, 1, 3, 3), (1, 1), (1, 1), (1, 1), 64),
+    "depthwise, steps": ((2, 64, 29, 28), (64, 1, 7, 7), (2, 2), (3, 3), (1, 1), 64),
+    "groups": ((8, 96, 14, 14), (64, 24, 2, 2), (2, 2), (0, 0), (1, 1), 4),
+    "one axis": ((4, 48, 130), (64, 48, 3), (1,), (0,), (1,), 1),
+    "one axis, steps": ((8, 24, 140), (24, 24, 7), (2,), (0,), (2,), 1),
+    "volumes": ((1, 33, 13, 15, 8), (24, 33, 3, 3, 3), (1, 1, 1), (1, 0, 1), (1, 1, 1), 1),
+    "volumes, steps": ((2, 16, 6, 18, 20), (64, 16, 3, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1), 1),
+}
+#: Images, and gradients of results, and filters.
+MEANS = [("large mean", "normal"), ("normal", "large mean"), ("large mean", "large mean"), ("positive", "positive")]
+
+
+@pytest.mark.parametrize("kinds", MEANS, ids=" and ".join)
+@pytest.mark.parametrize("way", WAYS)
+def test_errors_of_long_sums_with_a_mean(way: str, kinds: tuple[str, str]) -> None:
+    """No larger than twice PyTorch's, and a rounding of the results."""
+    (x, w, g), how = drawn(WAYS[way], np.float32, False)
+    images, filters = (KINDS[kind] for kind in kinds)
+    arrays = [images(x), filters(w), images(g)]
+    exact = results(torch, [a.astype(np.float64) for a in arrays], how, False)
+    for (ours, other), true in zip(errors(arrays, how), exact, strict=True):
+        assert ours <= 2 * other + 2.0**-25 * np.sqrt(np.mean(true**2))
