@@ -150,6 +150,7 @@ def in_single(convolution: Callable[..., Array]) -> Callable[..., Array]:
     """The convolution of numbers of 16 bits, or a gradient of it: in float32, rounded once."""
 
     def rounded(x: Array, other: Array, *given: Any) -> Array:
+        """In float32, rounded once."""
         bias = [a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in given[:1]]  # or a shape
         found = convolution(x.astype(np.float32), other.astype(np.float32), *bias, *given[1:])
         return found.astype(x.dtype)
