@@ -34,7 +34,7 @@ static char *at(const struct attention_job *job, const char *data, const npy_int
 
 static size work_of(const struct attention_head *h)
 {
-    return h->keys * (h->width + h->depth) + h->block * (h->width + 2 * h->keys);
+    return h->keys * (h->width + h->depth) + h->block * (h->width + 2 * h->keys + 1);
 }
 
 /* Numbers of a head that are widened: its operands and its results. */
@@ -61,6 +61,23 @@ static void narrow_rows(const struct attention_job *job, void *to, size row, con
         (job->narrow == 2 ? kernels->narrow_brain : kernels->narrow_half)((uint16_t *)to + r * row, from, columns);
 }
 
+static void rounded_half(float *x, size n)
+{
+    uint16_t part[256];
+    for (size k; n > 0; x += k, n -= k) {
+        k = n < 256 ? n : 256;
+        kernels->narrow_half(part, x, k), kernels->widen_half(x, part, k);
+    }
+}
+static void rounded_brain(float *x, size n)
+{
+    uint16_t part[256];
+    for (size k; n > 0; x += k, n -= k) {
+        k = n < 256 ? n : 256;
+        kernels->narrow_brain(part, x, k), kernels->widen_brain(x, part, k);
+    }
+}
+
 /* A head of 16 bits through float32, in the memory behind its work. */
 static void narrow_head(const struct attention_job *job, struct attention_head *h)
 {
@@ -72,6 +89,7 @@ static void narrow_head(const struct attention_job *job, struct attention_head *
         void *const out = h->out;
         const size row = h->out_row;
         h->out = room, h->out_row = h->depth;
+        h->rounded = job->narrow == 2 ? rounded_brain : rounded_half; /* as in PyTorch's kernel */
         kernels->attention_head_f32(h);
         narrow_rows(job, out, row, room, h->queries, h->depth);
         return;

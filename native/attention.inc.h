@@ -1,8 +1,9 @@
 /* Attention of one head, a block of queries after the other: the scores of a block are all that exists at a time, and
  * with a causal mask the keys behind the block are not looked at. */
 
-/* The weights of `rows` queries from the first on: softmax(scale q k^T + mask) over `keys` keys. */
-static void F(attention_weights)(REAL *p, REAL *scaled, const REAL *key_t, const struct attention_head *h, size first,
+/* The weights of `rows` queries from the first on: softmax(scale q k^T + mask) over `keys` keys; or, where they are to be rounded, what
+ * has to be divided by `totals`. */
+static void F(attention_weights)(REAL *p, REAL *scaled, REAL *totals, const REAL *key_t, const struct attention_head *h, size first,
                                  size rows, size keys)
 {
     const REAL *query = (const REAL *)h->query + first * h->query_row, scale = (REAL)h->scale;
@@ -26,10 +27,16 @@ static void F(attention_weights)(REAL *p, REAL *scaled, const REAL *key_t, const
         const REAL top = F(row_max)(s, n);
         if (top == (REAL)-INFINITY) { /* a row that may look nowhere gives zeros; NaN stays */
             EACH s[i] = s[i] != s[i] ? s[i] : 0;
+            if (totals) totals[r] = ONE;
             continue;
         }
         EACH s[i] = F(exp_minus)(top - s[i]);
         LANE_SUM(total, s[i])
+        if (totals) {
+            totals[r] = total;
+            h->rounded((float *)s, n);
+            continue;
+        }
         const REAL factor = ONE / total;
         EACH s[i] *= factor;
     }
@@ -43,12 +50,16 @@ static inline size F(attention_keys)(const struct attention_head *h, size first,
 static void F(attention_head)(const struct attention_head *h)
 {
     REAL *key_t = h->work, *scaled = key_t + h->width * h->keys, *p = scaled + h->block * h->width;
+    REAL *const totals = h->rounded ? p + h->block * h->keys : NULL;
     F(transposed)(key_t, h->key, h->key_row, h->keys, h->width);
     for (size first = 0; first < h->queries && !pool_stopped(); first += h->block) {
         const size rows = h->queries - first < h->block ? h->queries - first : h->block;
         const size keys = F(attention_keys)(h, first, rows);
-        F(attention_weights)(p, scaled, key_t, h, first, rows, keys);
-        F(gemm)((REAL *)h->out + first * h->out_row, h->out_row, p, keys, 1, h->value, h->value_row, rows, h->depth, keys, 0);
+        F(attention_weights)(p, scaled, totals, key_t, h, first, rows, keys);
+        REAL *out = (REAL *)h->out + first * h->out_row;
+        F(gemm)(out, h->out_row, p, keys, 1, h->value, h->value_row, rows, h->depth, keys, 0);
+        for (size r = 0; totals && r < rows; r++, out += h->out_row)
+            for (size i = 0; i < h->depth; i++) out[i] /= totals[r];
     }
 }
 
@@ -65,7 +76,7 @@ static void F(attention_grad_head)(const struct attention_head *h)
         const size rows = h->queries - first < h->block ? h->queries - first : h->block;
         const size n = F(attention_keys)(h, first, rows);
         const REAL *g = (const REAL *)h->grad + first * h->grad_row;
-        F(attention_weights)(p, scaled, key_t, h, first, rows, n);
+        F(attention_weights)(p, scaled, NULL, key_t, h, first, rows, n);
         if (grad_value) F(gemm)(grad_value, h->depth, p, 1, n, g, h->grad_row, n, h->depth, rows, 1);
         if (!h->grad_query && !grad_key) continue;
         F(gemm)(d, n, g, h->grad_row, 1, value_t, h->keys, rows, n, h->depth, 0);

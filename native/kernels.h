@@ -174,7 +174,8 @@ struct attention_head {
     int mask_kind, causal; /* no mask, which keys may be looked at, or what is added to the scores */
     double scale;
     void *out, *grad_query, *grad_key, *grad_value;
-    void *work; /* keys * (width + depth) + block * (width + 2 keys) numbers */
+    void *work; /* keys * (width + depth) + block * (width + 2 keys + 1) numbers */
+    void (*rounded)(float *, size); /* to 16 bits, where weights are rounded before they are divided by their sum; else NULL */
 };
 #define ATTENTION_KERNELS(X) X(attention_head) X(attention_grad_head)
 

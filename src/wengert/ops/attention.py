@@ -96,11 +96,7 @@ def attention_weights(F, query, key, mask, causal, scale):
     wrt=("query", "key", "value"), places=(), node="ScaledDotProductFlashAttentionForCpuBackward0")
 def attention(query: Array, key: Array, value: Array, mask: Array | None, causal, scale):
     """In four dimensions the result lies in memory as the query does."""
-    half = is_half(query.dtype)
-    if half and query.ndim == 4 and mask is None and 0 < key.shape[-2] <= 512 and query.size and value.size:
-        out = _half_attention(widened(query), widened(key), widened(value), causal, scale, query.dtype)
-    else:
-        out = (K.half_attention if half else K.attention)(query, key, value, mask, causal, scale)
+    out = (K.half_attention if is_half(query.dtype) else K.attention)(query, key, value, mask, causal, scale)
     relaid = out.ndim == 4 and out.shape == query.shape and not query.flags.c_contiguous
     return in_order_of(out, (query,)) if relaid else out
 
@@ -123,18 +119,6 @@ def _in_steps(F: Any, query: Any, key: Any, value: Any, mask: Any, causal: Any, 
         mask = F.where(mask, zero, low)
     p = F.safe_softmax(s if mask is None else s + mask)
     return F.matmul(p if drop is None else drop(p), value)
-
-
-def _half_attention(query: Any, key: Any, value: Any, causal: Any, scale: Any, d: Any) -> Any:
-    """As in PyTorch's kernel: weights are rounded, multiplied with the values, and then divided by their sum."""
-    with np.errstate(all="ignore"):
-        s = K.stacked(query, key.swapaxes(-1, -2))
-        s *= np.float32(scale)
-        if causal:
-            s = np.where(np.tri(*s.shape[-2:], dtype=np.bool_), s, np.float32(-np.inf))
-        s -= s.max(-1, keepdims=True)
-        e = K.exp(s)
-        return K.cast(K.stacked(K.cast(K.cast(e, d), F32), value) / np.add.reduce(e, -1, keepdims=True), d)
 
 
 def _repeat_heads(F: Any, x: Any, heads: int) -> Any:

@@ -22,6 +22,13 @@ _CACHED, _WORTH = 1 << 20, 1 << 12  # scores of all heads; of one
 
 def scores(query: Array, key: Array, mask: Array | None, causal: bool, scale: float) -> Any:
     """``softmax(scale * query @ key^T + mask)``, computed in one buffer."""
+    s, total = _exponentials(query, key, mask, causal, scale)
+    s /= total
+    return s
+
+
+def _exponentials(query: Array, key: Array, mask: Array | None, causal: bool, scale: float) -> Any:
+    """The weights times the sums of their rows, and these."""
     s = np.matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
     if mask is not None:
         if mask.dtype == bool:
@@ -32,15 +39,14 @@ def scores(query: Array, key: Array, mask: Array | None, causal: bool, scale: fl
         rows, columns = s.shape[-2:]
         np.copyto(s, -np.inf, where=counted(s, columns) > counted(s, rows)[:, None])
     if s.shape[-1] == 0:
-        return s
+        return s, 1
     top = s.max(axis=-1, keepdims=True)
     np.copyto(top, 0, where=np.isneginf(top))  # a row that may look nowhere gives zeros, not NaN
     s -= top
     np.exp(s, out=s)
     total = s.sum(axis=-1, keepdims=True)
     np.copyto(total, 1, where=total == 0)
-    s /= total
-    return s
+    return s, total
 
 
 def _heads(query: Array, key: Array, value: Array, mask: Array | None) -> tuple[int, ...] | None:
@@ -106,9 +112,13 @@ def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array
 
 
 def half_attention(query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float) -> Array:
-    """``attention`` of numbers of 16 bits: in float32, rounded once."""
+    """``attention`` of numbers of 16 bits in float32, where only the weights are rounded, before they are divided by
+    the sums of their rows: as in PyTorch's kernel.
+    """
     whole = None if mask is None else wide(mask) if mask.dtype != bool else mask
-    found = attention(wide(query), wide(key), wide(value), whole, causal, scale)
+    with np.errstate(all="ignore"):
+        s, total = _exponentials(wide(query), wide(key), whole, causal, scale)
+        found = np.matmul(s.astype(query.dtype).astype(np.float32), wide(value)) / total
     return found.astype(query.dtype)  # type: ignore[no-any-return]
 
 
