@@ -154,6 +154,19 @@ enum { COLUMNS = 512 };
     X(narrow_half, (uint16_t *to, const float *from, size n))  \
     X(narrow_brain, (uint16_t *to, const float *from, size n))
 
+/* Fourier transforms of `lines` lines, FOURIER_LINES at a time: fourier.inc.h */
+enum { FOURIER_LINES = 16 };
+enum { FOURIER_FORWARDS, FOURIER_INVERSE, FOURIER_OF_REAL, FOURIER_TO_REAL };
+struct fourier {
+    int kind, stages;
+    size m, lines, inner, from_length, to_length; /* m: complex numbers of a line; the axis has so many numbers there and here */
+    unsigned char radix[16];
+    const void *from, *turns, *twiddles;
+    void *to, *table;
+    double scale;
+};
+#define FOURIER_KERNELS(X) X(fourier, (const struct fourier *f, void *work, size begin, size end)) /* blocks of lines */
+
 /* The largest or smallest of rows of n, or of columns (at most COLUMNS), with the first place where it is. */
 #define EXTREME_KERNELS(X)                                                                                         \
     X(extreme_rows, (REAL * out, int64_t *places, const REAL *x, size rows, size n, int least))                    \
@@ -420,7 +433,6 @@ struct kernels {
 #undef DECLARE_PRODUCT
 #define DECLARE_DEPTHWISE(name, arguments) void(*name##_f32) arguments, (*name##_f64) arguments;
     DEPTHWISE_KERNELS(DECLARE_DEPTHWISE)
-#undef DECLARE_DEPTHWISE
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
@@ -439,6 +451,8 @@ struct kernels {
     RECURRENT_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #undef REAL
+    FOURIER_KERNELS(DECLARE_DEPTHWISE)
+#undef DECLARE_DEPTHWISE
 };
 
 extern const struct kernels kernels_baseline;

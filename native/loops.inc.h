@@ -33,6 +33,7 @@
 #include "depthwise.inc.h"
 #include "alignments.inc.h"
 #include "extremes.inc.h"
+#include "fourier.inc.h"
 #undef REAL
 #undef F
 #undef SINGLE
@@ -60,6 +61,7 @@
 #include "depthwise.inc.h"
 #include "alignments.inc.h"
 #include "extremes.inc.h"
+#include "fourier.inc.h"
 #undef REAL
 #undef F
 #undef SINGLE
@@ -125,7 +127,7 @@ const struct kernels TABLE(ISA) = {
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
     CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY) SAMPLING_KERNELS(ENTRY) ALIGNMENT_KERNELS(ENTRY) POOLING_KERNELS(ENTRY) EXTREME_KERNELS(ENTRY)
-    WINOGRAD_KERNELS(ENTRY)
+    WINOGRAD_KERNELS(ENTRY) FOURIER_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel = kernel##_loop,
     CAST_KERNELS(ENTRY) GATHER_KERNELS(ENTRY)

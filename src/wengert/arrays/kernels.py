@@ -50,6 +50,7 @@ FAMILIES = {
         "fill_permutation", "fill_integers"),
     "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along", "add_at",
         "bags", "extreme", "mode_places", "ranked_places", "search_rows", "top_places"),
+    "fourier": ("fourier",),
     "attention": ("attention", "attention_grad", "half_attention", "half_attention_grad"),
     "steps": ("optimizer_update", "recurrent_twice_walk", "recurrent_walk"),
     "shortcuts": ("sum", "mean", "fold_rows", "square_sum", "masked_scale", "dot", "stacked", "has_nan", "within",

@@ -13,15 +13,15 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.errors import check_countable
+from ..arrays.plain.fourier import FORWARDS, INVERSE, OF_REAL, TO_REAL, fourier
 from .operator import Array, family
 from .views import axis, no_dimensions
 
 operator, composite = family("fft")
 _, legacy = family("torch", "Tensor")
 
-# NumPy's word for each scale, forward and inverse.
+# NumPy's word for each scale.
 _FORWARD: Any = ("backward", "ortho", "forward")
-_INVERSE: Any = ("forward", "ortho", "backward")
 
 
 @operator(grad=dict(input=lambda F, g, dims, scale, forward: F.transform(g, dims, scale, not forward)), wirtinger=True,
@@ -30,7 +30,11 @@ def transform(input: Array, dims, scale, forward):
     """Complex to complex over ``dims``."""
     if not dims:
         return input.copy()
-    return (np.fft.fftn if forward else np.fft.ifftn)(input, axes=dims, norm=(_FORWARD if forward else _INVERSE)[scale])
+    return _transform(input, dims, FORWARDS if forward else INVERSE, 0, scale)
+
+
+def _transform(input: Any, dims: Any, kind: int, size: int, scale: int) -> Any:
+    return (K.fourier if type(input) is np.ndarray else fourier)(input, tuple(dims), kind, size, scale)
 
 
 def _real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any, onesided: Any) -> Any:
@@ -44,7 +48,7 @@ def _real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any, onesided
 def transform_real(input: Array, dims, scale, onesided):
     """Real to complex over ``dims``; ``onesided``: only the first half of the last of them, the rest mirrors it."""
     if onesided:
-        return np.fft.rfftn(input, axes=dims, norm=_FORWARD[scale])
+        return _transform(input, dims, OF_REAL, 0, scale)
     if not dims:
         return input.astype(dt.of(input.dtype).to_complex().np)
     return np.fft.fftn(input, axes=dims, norm=_FORWARD[scale])
@@ -63,13 +67,13 @@ def _to_real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any) -> An
 @operator(grad=dict(input=_to_real_back), wirtinger=True, node="FftC2RBackward0", places=(), linear=True)
 def transform_to_real(input: Array, dims, scale, size):
     """Complex to real (the inverse of ``transform_real``), of length ``size`` along the last of ``dims``."""
-    y = np.fft.irfftn(input, s=[*(input.shape[d] for d in dims[:-1]), size], axes=dims, norm=_INVERSE[scale])
+    y = _transform(input, dims, TO_REAL, size, scale)
     return _but_zeros(y, input, dims, scale) if size <= 16 and K.has_nan(y) else y
 
 
 def _but_zeros(y: Any, input: Any, dims: Any, scale: Any) -> Any:
     """``y`` without the NaN of infinity (or NaN) times zero, which PyTorch's short transforms leave out."""
-    x = np.fft.ifftn(input, axes=dims[:-1], norm=_INVERSE[scale]) if len(dims) > 1 else input
+    x = fourier(input, dims[:-1], INVERSE, 0, scale) if len(dims) > 1 else input
     y, x = (np.moveaxis(v, dims[-1], -1) for v in (y, x))
     n = y.shape[-1]
     x = x[..., : n // 2 + 1]
@@ -78,7 +82,7 @@ def _but_zeros(y: Any, input: Any, dims: Any, scale: Any) -> Any:
     lost = [~np.isfinite(part) for part in (x.real, x.imag)]
     rest = np.where(lost[0], 0, x.real) + 1j * np.where(lost[1], 0, x.imag)
     found = np.where((lost[0] @ cosines) | (lost[1] @ sines), y,
-        np.fft.irfft(rest.astype(x.dtype, copy=False), n, norm=_INVERSE[scale]))
+        fourier(rest.astype(x.dtype, copy=False), (-1,), TO_REAL, n, scale))
     return np.moveaxis(found, -1, dims[-1])
 
 

@@ -1,0 +1,238 @@
+/* Discrete Fourier transforms of FOURIER_LINES lines side by side, for one REAL type and one instruction set: every number of a line is a row of
+ * a buffer, real and imaginary parts apart, and each stage (Stockham's, of radix 4, 2, 3 or 5) goes along whole rows. */
+
+#ifdef __GNUC__
+#define ALONG _Pragma("GCC ivdep") for (size q = 0; q < run; q++)
+#else
+#define ALONG for (size q = 0; q < run; q++)
+#endif
+
+typedef struct {
+    REAL *re, *im;
+} F(parts);
+
+/* y = u times the twiddle */
+#define TURNED(k, ur, ui)                                            \
+    do {                                                             \
+        const REAL r_ = (ur), i_ = (ui);                             \
+        to_re[(k) * run + q] = plain ? r_ : r_ * w[2 * (k)] - i_ * w[2 * (k) + 1]; \
+        to_im[(k) * run + q] = plain ? i_ : r_ * w[2 * (k) + 1] + i_ * w[2 * (k)]; \
+    } while (0)
+
+/* The places [p, end) of a stage; `plain`: the twiddles are 1, and infinities stay what they are. */
+static inline __attribute__((always_inline)) void F(fourier_places)(F(parts) to, F(parts) from, const int radix, size far, size run, const REAL *w,
+                                                                    size p, size end, const int plain)
+{
+    for (; p < end; p++, w += 2 * radix) {
+        const REAL *restrict x = from.re + p * run, *restrict y = from.im + p * run;
+        REAL *restrict to_re = to.re + radix * p * run, *restrict to_im = to.im + radix * p * run;
+        if (radix == 4) {
+            ALONG {
+                const REAL ar = x[q] + x[q + 2 * far], ai = y[q] + y[q + 2 * far], br = x[q] - x[q + 2 * far], bi = y[q] - y[q + 2 * far];
+                const REAL cr = x[q + far] + x[q + 3 * far], ci = y[q + far] + y[q + 3 * far];
+                const REAL dr = y[q + far] - y[q + 3 * far], di = x[q + 3 * far] - x[q + far];
+                to_re[q] = ar + cr, to_im[q] = ai + ci;
+                TURNED(1, br + dr, bi + di);
+                TURNED(2, ar - cr, ai - ci);
+                TURNED(3, br - dr, bi - di);
+            }
+        } else if (radix == 2) {
+            ALONG {
+                const REAL r = x[q] - x[q + far], i = y[q] - y[q + far];
+                to_re[q] = x[q] + x[q + far], to_im[q] = y[q] + y[q + far];
+                TURNED(1, r, i);
+            }
+        } else if (radix == 3) {
+            const REAL s = (REAL)0.86602540378443864676;
+            ALONG {
+                const REAL ar = x[q + far] + x[q + 2 * far], ai = y[q + far] + y[q + 2 * far];
+                const REAL br = x[q] - (REAL)0.5 * ar, bi = y[q] - (REAL)0.5 * ai;
+                const REAL cr = s * (y[q + far] - y[q + 2 * far]), ci = s * (x[q + 2 * far] - x[q + far]);
+                to_re[q] = x[q] + ar, to_im[q] = y[q] + ai;
+                TURNED(1, br + cr, bi + ci);
+                TURNED(2, br - cr, bi - ci);
+            }
+        } else {
+            const REAL c1 = (REAL)0.30901699437494742410, s1 = (REAL)0.95105651629515357212, c2 = (REAL)-0.80901699437494742410, s2 = (REAL)0.58778525229247312917;
+            ALONG {
+                const REAL ar = x[q + far] + x[q + 4 * far], ai = y[q + far] + y[q + 4 * far], br = x[q + far] - x[q + 4 * far], bi = y[q + far] - y[q + 4 * far];
+                const REAL cr = x[q + 2 * far] + x[q + 3 * far], ci = y[q + 2 * far] + y[q + 3 * far], dr = x[q + 2 * far] - x[q + 3 * far], di = y[q + 2 * far] - y[q + 3 * far];
+                const REAL er = x[q] + c1 * ar + c2 * cr, ei = y[q] + c1 * ai + c2 * ci, fr = x[q] + c2 * ar + c1 * cr, fi = y[q] + c2 * ai + c1 * ci;
+                const REAL gr = s1 * bi + s2 * di, gi = -s1 * br - s2 * dr, hr = s2 * bi - s1 * di, hi = s1 * dr - s2 * br;
+                to_re[q] = x[q] + ar + cr, to_im[q] = y[q] + ai + ci;
+                TURNED(1, er + gr, ei + gi);
+                TURNED(2, fr + hr, fi + hi);
+                TURNED(3, fr - hr, fi - hi);
+                TURNED(4, er - gr, ei - gi);
+            }
+        }
+    }
+}
+#undef TURNED
+
+/* One stage: `left` numbers are still to be transformed, in rows of `run`; w has `radix` twiddles for each of left / radix places. */
+static void F(fourier_stage)(F(parts) to, F(parts) from, int radix, size left, size run, const REAL *w)
+{
+    const size m = left / radix, far = m * run;
+#define PLACES(r)                                                          \
+    case r:                                                                \
+        F(fourier_places)(to, from, r, far, run, w, 0, 1, 1);              \
+        F(fourier_places)(to, from, r, far, run, w + 2 * r, 1, m, 0);      \
+        break;
+    switch (radix) {
+        PLACES(2) PLACES(3) PLACES(4) PLACES(5)
+    }
+#undef PLACES
+}
+
+/* All stages; the buffer that has the result. */
+static F(parts) F(fourier_stages)(const struct fourier *f, F(parts) a, F(parts) b)
+{
+    const REAL *w = f->twiddles;
+    size left = f->m, run = FOURIER_LINES;
+    for (int k = 0; k < f->stages; k++) {
+        F(fourier_stage)(b, a, f->radix[k], left, run, w);
+        w += 2 * left, left /= f->radix[k], run *= f->radix[k];
+        const F(parts) other = a;
+        a = b, b = other;
+    }
+    return a;
+}
+
+typedef struct {
+    REAL re, im;
+} F(pair);
+
+/* Where the lanes of a block lie: the first pair of each, and how far the next pair of the same lane is, in pairs. */
+struct F(lanes) {
+    char *at[FOURIER_LINES];
+    size step, count;
+    int side_by_side; /* lanes are neighbours in memory, but for a few gaps */
+};
+
+/* `width`: 2 for complex numbers, 1 for real ones, which are taken in pairs. */
+static struct F(lanes) F(fourier_lanes)(const struct fourier *f, const void *all, size length, size first, size count, size width)
+{
+    struct F(lanes) lanes = {.step = f->inner, .count = count, .side_by_side = f->inner >= 4};
+    for (size k = 0; k < count; k++) {
+        const size o = (first + k) / f->inner, i = (first + k) % f->inner;
+        lanes.at[k] = (char *)all + (o * length * f->inner + i) * width * sizeof(REAL);
+    }
+    for (size k = count; k < FOURIER_LINES; k++) lanes.at[k] = lanes.at[count - 1]; /* read, not written */
+    return lanes;
+}
+
+enum { F(TILE_ROWS) = 8 };
+
+/* Between a tile of pairs and rows of the buffer. */
+static inline __attribute__((always_inline)) void F(parted)(REAL *restrict re, REAL *restrict im, const F(pair) *restrict pairs)
+{
+    for (size k = 0; k < FOURIER_LINES; k++) re[k] = pairs[k].re, im[k] = pairs[k].im;
+}
+static inline __attribute__((always_inline)) void F(paired)(F(pair) *restrict pairs, const REAL *restrict re, const REAL *restrict im, REAL scale)
+{
+    for (size k = 0; k < FOURIER_LINES; k++) pairs[k].re = re[k] * scale, pairs[k].im = im[k] * scale;
+}
+
+static void F(fourier_load)(F(parts) to, const struct F(lanes) *lanes, size numbers)
+{
+    F(pair) tile[F(TILE_ROWS)][FOURIER_LINES];
+    const size step = lanes->step * sizeof(F(pair));
+    size runs = 0, begin[FOURIER_LINES + 1];
+    for (size k = 0; k < FOURIER_LINES; k++)
+        if (!k || lanes->at[k] != lanes->at[k - 1] + sizeof(F(pair))) begin[runs++] = k;
+    begin[runs] = FOURIER_LINES;
+    for (size j = 0; j < numbers; j += F(TILE_ROWS)) {
+        const size n = numbers - j < F(TILE_ROWS) ? numbers - j : F(TILE_ROWS);
+        if (runs == 1) {
+            for (size r = 0; r < n; r++)
+                F(parted)(to.re + (j + r) * FOURIER_LINES, to.im + (j + r) * FOURIER_LINES, (const F(pair) *)(lanes->at[0] + (j + r) * step));
+            continue;
+        }
+        if (lanes->side_by_side) {
+            for (size r = 0; r < n; r++)
+                for (size k = 0; k < runs; k++) memcpy(&tile[r][begin[k]], lanes->at[begin[k]] + (j + r) * step, (begin[k + 1] - begin[k]) * sizeof(F(pair)));
+        } else if (n == F(TILE_ROWS)) {
+            for (size k = 0; k < FOURIER_LINES; k++)
+                for (size r = 0; r < F(TILE_ROWS); r++) memcpy(&tile[r][k], lanes->at[k] + (j + r) * step, sizeof(F(pair)));
+        } else
+            for (size k = 0; k < FOURIER_LINES; k++)
+                for (size r = 0; r < n; r++) memcpy(&tile[r][k], lanes->at[k] + (j + r) * step, sizeof(F(pair)));
+        for (size r = 0; r < n; r++) F(parted)(to.re + (j + r) * FOURIER_LINES, to.im + (j + r) * FOURIER_LINES, tile[r]);
+    }
+}
+
+static void F(fourier_store)(const struct F(lanes) *lanes, F(parts) from, size numbers, REAL scale)
+{
+    F(pair) tile[F(TILE_ROWS)][FOURIER_LINES];
+    const size step = lanes->step * sizeof(F(pair)), count = lanes->count;
+    size runs = 0, begin[FOURIER_LINES + 1];
+    for (size k = 0; k < count; k++)
+        if (!k || lanes->at[k] != lanes->at[k - 1] + sizeof(F(pair))) begin[runs++] = k;
+    begin[runs] = count;
+    for (size j = 0; j < numbers; j += F(TILE_ROWS)) {
+        const size n = numbers - j < F(TILE_ROWS) ? numbers - j : F(TILE_ROWS);
+        for (size r = 0; r < n; r++) F(paired)(tile[r], from.re + (j + r) * FOURIER_LINES, from.im + (j + r) * FOURIER_LINES, scale);
+        if (lanes->side_by_side) {
+            for (size r = 0; r < n; r++)
+                for (size k = 0; k < runs; k++) memcpy(lanes->at[begin[k]] + (j + r) * step, &tile[r][begin[k]], (begin[k + 1] - begin[k]) * sizeof(F(pair)));
+        } else if (n == F(TILE_ROWS)) {
+            for (size k = 0; k < count; k++)
+                for (size r = 0; r < F(TILE_ROWS); r++) memcpy(lanes->at[k] + (j + r) * step, &tile[r][k], sizeof(F(pair)));
+        } else
+            for (size k = 0; k < count; k++)
+                for (size r = 0; r < n; r++) memcpy(lanes->at[k] + (j + r) * step, &tile[r][k], sizeof(F(pair)));
+    }
+}
+
+/* From the transform z of even and odd numbers to that of a real line, whose first half it is (forwards), or back. */
+static inline __attribute__((always_inline)) void F(fourier_real)(const struct fourier *f, F(parts) to, F(parts) z, const int forwards)
+{
+    const REAL *w = f->turns, half = forwards ? (REAL)0.5 : 1;
+    const size m = f->m, last = m * FOURIER_LINES;
+    for (size q = 0; q < FOURIER_LINES; q++) { /* real numbers */
+        const REAL first = z.re[q], second = forwards ? z.im[q] : z.re[last + q];
+        to.re[q] = first + second;
+        if (forwards) to.im[q] = to.im[last + q] = 0, to.re[last + q] = first - second;
+        else to.im[q] = first - second;
+    }
+    for (size k = 1; k < m; k++) {
+        const REAL *restrict a = z.re + k * FOURIER_LINES, *restrict b = z.im + k * FOURIER_LINES;
+        const REAL *restrict c = z.re + (m - k) * FOURIER_LINES, *restrict d = z.im + (m - k) * FOURIER_LINES;
+        REAL *restrict re = to.re + k * FOURIER_LINES, *restrict im = to.im + k * FOURIER_LINES;
+        const REAL wr = w[2 * k], wi = w[2 * k + 1];
+        for (size q = 0; q < FOURIER_LINES; q++) { /* forwards w e, backwards conj(w) e, each turned by a quarter */
+            const REAL er = (a[q] - c[q]) * half, ei = (b[q] + d[q]) * half;
+            const REAL tr = forwards ? er * wr - ei * wi : er * wr + ei * wi, ti = forwards ? er * wi + ei * wr : ei * wr - er * wi;
+            re[q] = (a[q] + c[q]) * half + (forwards ? ti : -ti), im[q] = (b[q] - d[q]) * half + (forwards ? -tr : tr);
+        }
+    }
+}
+
+/* The lines of blocks of FOURIER_LINES; `work` has room for four times m + 1 rows. */
+static void F(fourier)(const struct fourier *f, void *work, size begin, size end)
+{
+    const size room = (f->m + 1) * FOURIER_LINES;
+    REAL *memory = work;
+    const F(parts) a = {memory, memory + room}, b = {memory + 2 * room, memory + 3 * room};
+    for (size block = begin; block < end; block++) {
+        const size first = block * FOURIER_LINES, count = f->lines - first < FOURIER_LINES ? f->lines - first : FOURIER_LINES;
+        F(parts) x = a, y = b;
+        const struct F(lanes) in = F(fourier_lanes)(f, f->from, f->from_length, first, count, f->kind == FOURIER_OF_REAL ? 1 : 2);
+        const struct F(lanes) out = F(fourier_lanes)(f, f->to, f->to_length, first, count, f->kind == FOURIER_TO_REAL ? 1 : 2);
+        if (f->kind == FOURIER_TO_REAL) {
+            F(fourier_load)(b, &in, f->m + 1);
+            F(fourier_real)(f, a, b, 0);
+        } else F(fourier_load)(a, &in, f->m);
+        const int inverse = f->kind == FOURIER_INVERSE || f->kind == FOURIER_TO_REAL;
+        if (inverse) x = (F(parts)){a.im, a.re}, y = (F(parts)){b.im, b.re};
+        F(parts) z = F(fourier_stages)(f, x, y);
+        if (inverse) z = (F(parts)){z.im, z.re};
+        if (f->kind == FOURIER_OF_REAL) {
+            const F(parts) to = z.re == a.re ? b : a;
+            F(fourier_real)(f, to, z, 1);
+            F(fourier_store)(&out, to, f->m + 1, (REAL)f->scale);
+        } else F(fourier_store)(&out, z, f->m, (REAL)f->scale);
+    }
+}
+#undef ALONG

@@ -1,0 +1,68 @@
+"""Fourier transforms of short lines, natively, beside NumPy's in double precision."""
+
+import numpy as np
+import pytest
+
+from wengert.arrays import kernels as K
+
+LENGTHS = (1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 15, 16, 20, 25, 30, 32, 48, 60, 64, 100, 125, 128, 7, 11, 33)
+FORWARDS, INVERSE, OF_REAL, TO_REAL = range(4)
+
+pytestmark = pytest.mark.skipif(not K.available, reason="needs the native extension")
+
+
+def random(rng, shape, kind, single):
+    x = rng.standard_normal(shape)
+    x = x if kind == OF_REAL else x + 1j * rng.standard_normal(shape)
+    return x.astype(np.float32 if kind == OF_REAL else np.complex64) if single else x
+
+
+def in_double(x, axes, kind, size, scale):
+    return K.plain("fourier")(x.astype(np.float64 if kind == OF_REAL else np.complex128), axes, kind, size, scale)
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("kind", range(4))
+def test_transforms_are_as_exact_as_those_of_numpy(kind, single):
+    rng = np.random.default_rng(kind)
+    for _ in range(150):
+        ndim = int(rng.integers(1, 4))
+        shape = [int(rng.choice(LENGTHS[:12] if ndim == 3 else LENGTHS)) for _ in range(ndim)]
+        axes = tuple(int(a) for a in rng.permutation(ndim)[: rng.integers(1, ndim + 1)])
+        size = 2 * shape[axes[-1]] - int(rng.integers(1, 5)) if kind == TO_REAL else 0
+        scale = int(rng.integers(3))
+        if kind == TO_REAL and size < 1:
+            continue
+        x = random(rng, shape, kind, single)
+        before = x.copy()
+        found, wanted = K.fourier(x, axes, kind, size, scale), in_double(x, axes, kind, size, scale)
+        by_numpy = K.plain("fourier")(x, axes, kind, size, scale)
+        assert (found.shape, found.dtype) == (by_numpy.shape, by_numpy.dtype) and np.array_equal(x, before)
+        bound = 3 * max(np.abs(by_numpy - wanted).max(), np.finfo(x.dtype).eps * np.abs(wanted).max())
+        assert np.abs(found - wanted).max() <= bound, (shape, axes, size)
+
+
+@pytest.mark.parametrize(("kind", "size"), [(FORWARDS, 0), (INVERSE, 0), (OF_REAL, 0), (TO_REAL, 32)])
+def test_lines_do_not_touch_each_other(kind, size):
+    x = random(np.random.default_rng(9), (21, 17 if kind == TO_REAL else 32), kind, True)
+    wanted = K.fourier(x, (1,), kind, size, 0)
+    x[3, 2], x[7, 1], x[8] = np.nan, np.inf, 1e30
+    found = K.fourier(x, (1,), kind, size, 0)
+    rest = [i for i in range(21) if i not in (3, 7, 8)]
+    assert np.array_equal(found[rest], wanted[rest])
+    assert np.isnan(found[3]).all() and not np.isfinite(found[7]).any()
+
+
+def test_an_infinity_alone():
+    x = np.zeros((16, 4), np.complex128)
+    x[:, 0] = np.inf
+    with np.errstate(invalid="ignore"):
+        assert np.array_equal(K.fourier(x, (1,), FORWARDS, 0, 0).real, np.full((16, 4), np.inf))
+
+
+def test_neither_order_nor_emptiness_matter():
+    rng = np.random.default_rng(3)
+    x = random(rng, (8, 6, 10), FORWARDS, False)
+    turned = x.transpose(2, 0, 1)
+    np.testing.assert_allclose(K.fourier(turned, (0, 2), INVERSE, 0, 2), np.fft.ifftn(turned, axes=(0, 2)), atol=1e-15)
+    assert K.fourier(np.zeros((0, 8), np.complex64), (1,), FORWARDS, 0, 0).shape == (0, 8)
