@@ -658,6 +658,10 @@ def _no_gradient(function, argument):
      _no_gradient("binary_cross_entropy_with_logits", "weight")),
     ("pos_weight", _loss("binary_cross_entropy_with_logits", target=1, pos_weight=4), RuntimeError,
      _no_gradient("binary_cross_entropy_with_logits", "pos_weight")),
+    ("soft margin", lambda torch: torch.nn.functional.soft_margin_loss(torch.rand(3), torch.ones(3,
+        requires_grad=True)), RuntimeError, _no_gradient("soft_margin_loss", "target")),
+    ("pinv", lambda torch: torch.linalg.pinv(torch.eye(2, requires_grad=True), atol=torch.tensor(0.1,
+        requires_grad=True)), RuntimeError, _no_gradient("linalg_pinv", "atol")),
     ("mean",
         lambda torch: torch.nn.functional.batch_norm(torch.rand(3, 2), torch.ones(2, requires_grad=True),
             torch.ones(2)), RuntimeError,
@@ -669,6 +673,19 @@ def _no_gradient(function, argument):
 ])
 def test_arguments_without_a_derivative(torch, run, error, message):
     refuses(torch, run, error, message)
+
+
+@pytest.mark.parametrize("name", ["stride", "padding", "dilation"])
+def test_windows_have_whole_numbers(torch, name):
+    F = torch.nn.functional
+    for call, n in ((F.conv1d, 1), (F.conv2d, 2), (F.conv_transpose1d, 1)):
+        x, weight = torch.ones(1, 1, *[5] * n), torch.ones(1, 1, *[2] * n)
+        with pytest.raises(TypeError):
+            call(x, weight, **{name: (1.0,) * n})
+        assert call(x, weight, **{name: (torch.tensor(1),) * n}).ndim == n + 2
+    for pool in (F.max_pool1d, F.avg_pool1d):
+        with pytest.raises(TypeError):
+            pool(torch.ones(1, 1, 5), (2.0,))
 
 
 def test_weights_may_ask_for_a_gradient_where_nothing_is_recorded(torch):

@@ -59,6 +59,38 @@ def test_memory_shared_with_an_argument(torch):
     assert mask.masked_fill_(mask, False).tolist() == [False, False, False]
 
 
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_xor", "bitwise_or", "gcd",
+    "bitwise_left_shift", "add"])
+def test_places_shared_in_part(torch, name):
+    x = torch.arange(1, 11)
+    with pytest.raises(RuntimeError, match=SHARED):
+        getattr(x[2:], f"{name}_")(x[:8])
+    with pytest.raises(RuntimeError, match=SHARED):
+        getattr(x[:8], f"{name}_")(x[2:])
+    assert x.tolist() == list(range(1, 11))
+    wanted = getattr(x, name)(x)
+    assert torch.equal(getattr(x, f"{name}_")(x), wanted.to(x.dtype))  # all of it, in the same order
+    getattr(x[5:], f"{name}_")(x[:5])
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "logcumsumexp"])
+def test_a_running_sum_over_what_it_reads(torch, name):
+    x = torch.arange(1.0, 11.0)
+    with pytest.raises(RuntimeError, match=SHARED):
+        getattr(torch, name)(x[:8], 0, out=x[2:])
+    wanted = getattr(torch, name)(x, 0)
+    assert torch.equal(getattr(torch, name)(x, 0, out=x), wanted)
+
+
+def test_sorted_and_stacked_over_what_is_read(torch):
+    x, order = torch.arange(10.0), torch.empty(8, dtype=torch.int64)
+    for call in (lambda: torch.sort(x[:8], out=(x[2:], order)), lambda: torch.topk(x[:8], 8, out=(x[2:], order)),
+            lambda: torch.stack([x[:4], x[:4]], out=x[2:].view(2, 4))):
+        with pytest.raises(RuntimeError, match=SHARED):
+            call()
+    assert torch.sort(x[2:], descending=True, out=(x[2:], order))[0].tolist() == [9, 8, 7, 6, 5, 4, 3, 2]
+
+
 @pytest.mark.filterwarnings("ignore:Use of masked_fill_ on expanded tensors")
 def test_one_value_for_all_places_that_share_memory(torch):
     x = torch.arange(3.0)

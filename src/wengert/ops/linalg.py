@@ -345,7 +345,7 @@ def pinv_within(A: Array, atol: Array | None = None, rtol: Array | None = None, 
     return np.matmul(vh.conj().mT * inverse[..., None, :], u.conj().mT)
 
 
-@composite
+@composite(node="LinalgPinvBackward0", whole=("A",), fixed=("atol", "rtol"))
 def linalg_pinv(F, A, *args, atol=None, rtol=None, hermitian=False, rcond=None):
     """The pseudoinverse; singular values up to ``max(atol, rtol * largest)`` count as zero. The third form:
     ``pinv(A, rcond)``.

@@ -239,7 +239,7 @@ def into(found: Any, wanted: Any) -> None:
             f"{scalar_name(wanted)}")
 
 
-@composite(node="SoftMarginLossBackward0", whole=("input",))
+@composite(node="SoftMarginLossBackward0", whole=("input",), fixed=("target",))
 def soft_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
     """``log(1 + exp(-y x))``."""
     if F.dtype_of(input).kind == "b":

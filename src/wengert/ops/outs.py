@@ -90,12 +90,14 @@ _WHAT = {"linalg_eig": "eigenvalues", "linalg_eigvals": "eigenvalues", "linalg_l
 DECIDING = frozenset(("sum", "sum_dim", "prod", "prod_dim", "cumsum", "cumprod"))
 
 # Operators whose result may not lie in the memory of an argument, not even in the very same place.
-APART = frozenset(("gather", "take", "index_select", "masked_select", "kthvalue", "cat", "scatter", "scatter_add",
-    "index_add", "index_copy", "mode", "bernoulli", "index_put", "put", "index_total", "index_pick", "scatter_total",
-    "scatter_pick"))
+APART = frozenset(("gather", "take", "index_select", "masked_select", "kthvalue", "cat", "stack", "scatter",
+    "scatter_add", "index_add", "index_copy", "mode", "bernoulli", "index_put", "put", "index_total", "index_pick",
+    "scatter_total", "scatter_pick"))
 
-# And those whose result may, but not in a part of it, beside the elementwise ones.
-_WHOLLY = frozenset(("masked_fill", "masked_fill_tensor"))
+# And those whose result may, but not in a part of it, beside the elementwise ones that have a gradient.
+_WHOLLY = frozenset(("masked_fill", "masked_fill_tensor", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
+    "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
+    "bitwise_left_shift", "bitwise_right_shift", "gcd", "lcm", "cumsum", "cumprod", "logcumsumexp", "sort", "topk"))
 
 _PARTLY = ("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
     "memory location. Please clone() the tensor before performing the operation.")

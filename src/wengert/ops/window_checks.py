@@ -30,7 +30,7 @@ def single(value: Any) -> int | None:
 
 def _each(value: Any, n: int) -> tuple[int, ...]:
     one = single(value)
-    row = tuple(int(v) for v in value) if one is None else (one,)
+    row = tuple(map(index, value)) if one is None else (one,)
     return row * n if len(row) == 1 else row
 
 
