@@ -58,9 +58,9 @@ class Terms:
         that is not 1. The graph of the model is only its own then.
         """
         rows, self.rows, share = self.rows, self.flat, self.share
-        slope = self.slope(rows) if rows.requires_grad else None
+        slope = self.slope(rows, share) if rows.requires_grad else None
         if slope is not None:
-            return rows, slope if share == 1 else slope * share
+            return rows, slope
         value = self.summed(rows)
         return value, None if share == 1 else Tensor._wg_wrap(np.full_like(value._wg_data, share))
 
@@ -72,9 +72,9 @@ class Terms:
         """The sum of the terms, where the output has these rows."""
         raise NotImplementedError
 
-    def slope(self, rows: Tensor) -> Tensor | None:
-        """The gradient of each term in its row, with a history, by a formula that is shorter than the loss and its
-        backward; None where there is none.
+    def slope(self, rows: Tensor, share: float = 1.0) -> Tensor | None:
+        """The gradient of each term in its row, times its share, with a history, by a formula that is shorter than the
+        loss and its backward; None where there is none.
         """
         return None
 
@@ -132,12 +132,12 @@ class CrossEntropy(Terms):
             and self.loss.ignore_index < 0 and type(y) is np.ndarray and y.dtype.char == "l" and y.size > 0
             and y.shape == self.flat.shape[:1] and y.view(np.uint64).max() < self.flat.shape[1])
 
-    def slope(self, rows: Tensor) -> Tensor | None:
+    def slope(self, rows: Tensor, share: float = 1.0) -> Tensor | None:
         if not self.plain:
             return None
         wanted = np.zeros(tuple(rows.shape), rows._wg_data.dtype)
-        wanted[np.arange(len(wanted)), self.y._wg_data] = 1
-        return F.softmax(rows, -1) - Tensor._wg_wrap(wanted)
+        wanted[np.arange(len(wanted)), self.y._wg_data] = -share
+        return Tensor._wg_wrap(wanted).add(F.softmax(rows, -1), alpha=share)
 
     def _weights(self) -> Any:
         """The weight of each target, as a mean divides by it; 1 for all: None."""
@@ -244,8 +244,8 @@ class Squares(Elementwise):
     def summed(self, rows: Tensor) -> Tensor:
         return F.mse_loss(rows, self.y, reduction="sum")
 
-    def slope(self, rows: Tensor) -> Tensor | None:
-        return 2 * (rows - self.y) if self._everyday(self.y) else None
+    def slope(self, rows: Tensor, share: float = 1.0) -> Tensor | None:
+        return (rows - self.y) * (2 * share) if self._everyday(self.y) else None
 
     def second(self, fisher: bool) -> float:
         return 2.0
@@ -265,8 +265,11 @@ class Logits(Elementwise):
     def summed(self, rows: Tensor) -> Tensor:
         return F.binary_cross_entropy_with_logits(rows, self.y, self.weight, pos_weight=self.positive, reduction="sum")
 
-    def slope(self, rows: Tensor) -> Tensor | None:
-        return rows.sigmoid() - self.y if self.positive is self.weight is None and self._everyday(self.y) else None
+    def slope(self, rows: Tensor, share: float = 1.0) -> Tensor | None:
+        if not (self.positive is self.weight is None and self._everyday(self.y)):
+            return None
+        slope = rows.sigmoid() - self.y
+        return slope if share == 1 else slope * share
 
     def _emphasis(self) -> Any:
         return 1 if self.positive is None else self.positive * self.y + 1 - self.y
