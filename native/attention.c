@@ -108,7 +108,7 @@ static void heads(void *context, size begin, size end, int chunk)
 {
     struct attention_job *job = context;
     struct attention_head h;
-    const size real = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double), width = job->narrow ? sizeof(uint16_t) : real;
+    const size real = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double), width = job->narrow ? (size)sizeof(uint16_t) : real;
     for (size i = begin; i < end && !pool_stopped(); i++) {
         h = job->head;
         h.work = job->work + chunk * (work_of(&h) + widened_of(job)) * real;

@@ -86,7 +86,7 @@ def test_a_product_takes_less_than_three_times_the_memory_of_a_gradient(case):
     H = curvature.Hessian(model, loss, [(x, y)])
     gradient = peak(lambda: torch.autograd.grad(loss(model(x), y), params), twice=True)
     products = [peak(lambda: H @ v) for _ in range(3)]  # the second notes the state and keeps its graph, if it may
-    assert products[0] < 2.5 * gradient and products[1] < 3.1 * gradient and products[2] < 2.5 * gradient
+    assert products[0] < 2.5 * gradient and products[1] < 3 * gradient and products[2] < 2.5 * gradient
 
 
 def reached(tensors):

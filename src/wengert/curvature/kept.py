@@ -38,7 +38,8 @@ class State:
     def __init__(self, problem: Problem) -> None:
         self.containers: list[tuple[Any, bool, tuple[Any, ...]]] = []
         self.empty: list[Any] = []
-        self.tensors: list[tuple[Tensor, np.ndarray, int, bool, np.ndarray]] = []
+        self.tensors: list[tuple[Tensor, np.ndarray, int, bool]] = []
+        self.copies: list[np.ndarray] = []
         self.noted: set[int] = set()
         self.size, modules = 0, [*problem.layers, *_modules(problem.loss.loss)]
         self.modules = {id(module) for module in modules}
@@ -89,18 +90,27 @@ class State:
         self.size += array.size
         if type(array) is not np.ndarray or self.size > SMALL:
             return False
-        self.tensors.append((value, array, value._wg_vc[0], value.requires_grad, array.copy()))
+        self.tensors.append((value, array, value._wg_vc[0], value.requires_grad))
         return True
 
-    def holds(self) -> bool:
-        """Whether nothing has changed since."""
+    def copied(self) -> State:
+        """With the numbers as they are: copied after the product, when the memory of its walk is free again."""
+        self.copies = [array.copy() for _, array, _, _ in self.tensors]
+        return self
+
+    def same(self) -> bool:
+        """Whether nothing that versions count and containers hold has changed since."""
         if modes() is not RECORD or any(self.empty):
             return False
         for container, mapping, held in self.containers:
             if len(container) != len(held) or not all(map(is_, container.values() if mapping else container, held)):
                 return False
         return all(t._wg_data is array and t._wg_vc[0] == version and t.requires_grad is wanted
-            and (array == then).all() for t, array, version, wanted, then in self.tensors)
+            for t, array, version, wanted in self.tensors)
+
+    def holds(self) -> bool:
+        """Whether all that is the same, and the numbers are."""
+        return self.same() and all((array == then).all() for (_, array, _, _), then in zip(self.tensors, self.copies))
 
 
 def _modules(loss: Any) -> list[Module]:
@@ -142,10 +152,10 @@ class Kept:
         return state if state is not None and state.known else None
 
     def keep(self, state: State, product: Any, size: int) -> None:
-        """Keep ``product``, unless it holds too many bytes."""
+        """Keep ``product``, unless it holds too many bytes or its pass has changed what it depends on."""
         self.large = size > BYTES
-        if not self.large:
-            self.state, self.product = state, product
+        if not self.large and state.same():
+            self.state, self.product = state.copied(), product
 
     def __reduce__(self) -> Any:
         return Kept, ()
