@@ -10,8 +10,8 @@ import pytest
 import wengert as torch
 from wengert import diagnose, nn
 from wengert.diagnose.record import Record
-from wengert.diagnose.rules.flow import Norms, gradient_norm
-from wengert.diagnose.rules.replay import is_finite, range_of, replay
+from wengert.diagnose.rules.values.flow import Norms, gradient_norm
+from wengert.diagnose.rules.values.replay import is_finite, range_of, replay
 
 
 @pytest.mark.parametrize(("values", "expected"), [([1.0, 2.0], True), ([], True), ([1e30, -1e30], True),

@@ -10,19 +10,19 @@ if TYPE_CHECKING:
 #: (module, class) of every rule.
 NAMES: tuple[tuple[str, str], ...] = (
     ("picture", "Picture"),  # first: it measures times
-    ("steps", "StaleGradient"), ("steps", "NonScalar"), ("steps", "ToNumpy"), ("optimizers", "Optimized"),
-    ("modes", "EvalTraining"), ("modes", "TrainEvaluation"), ("evaluations", "GradEvaluation"),
-    ("evaluations", "Loaded"),
-    ("dropouts", "AlwaysDropping"), ("accumulation", "Accumulation"), ("ratios", "UpdateRatio"),
+    ("training.steps", "StaleGradient"), ("training.steps", "NonScalar"), ("training.steps", "ToNumpy"),
+    ("training.optimizers", "Optimized"), ("training.modes", "EvalTraining"), ("training.modes", "TrainEvaluation"),
+    ("training.evaluations", "GradEvaluation"), ("training.evaluations", "Loaded"),
+    ("training.dropouts", "AlwaysDropping"), ("training.accumulation", "Accumulation"),
+    ("training.ratios", "UpdateRatio"),
     ("leaks", "Leaks"), ("graphs", "Retained"), ("graphs", "Twice"), ("writes", "InPlace"),
     ("data_writes", "DataWritten"), ("checkpoints", "Impure"),
-    ("flow", "Flow"),  # nonfinite reads the norms that it notes
-    ("nonfinite", "Nonfinite"),
-    ("activations", "Activations"),
+    ("values.flow", "Flow"),  # nonfinite reads the norms that it notes
+    ("values.nonfinite", "Nonfinite"), ("values.activations", "Activations"),
     ("gradchecks", "Gradchecks"),
     ("broadcasts", "Broadcasts"), ("losses", "LossInputs"),
-    ("updates", "NeverStepped"), ("updates", "Clipping"), ("states", "States"),
-    ("sharing", "Shared"), ("sharing", "Equal"), ("sharing", "BatchOfOne"),
+    ("training.updates", "NeverStepped"), ("training.updates", "Clipping"), ("training.states", "States"),
+    ("training.sharing", "Shared"), ("training.sharing", "Equal"), ("training.sharing", "BatchOfOne"),
     ("costs", "Costs"),
     ("paths", "Paths"), ("unreached", "Flags"),
 )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..record import node_place
-from ..statements import tree
+from ...record import node_place
+from ...statements import tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,19 +6,19 @@ import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...nn import Module, Parameter
-from ...tensor import Tensor
-from ..findings import Finding
-from ..places import Place, assignment, place, place_of_error, variable
-from ..record import ByIdentity, figure, shape_of, told_apart
-from ..rule import Rule
-from .sources import made_at
+from ....nn import Module, Parameter
+from ....tensor import Tensor
+from ...findings import Finding
+from ...places import Place, assignment, place, place_of_error, variable
+from ...record import ByIdentity, figure, shape_of, told_apart
+from ...rule import Rule
+from ..sources import made_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..places import Site
-    from ..record import Backward, Gradient, Made, Record, Step
+    from ...places import Site
+    from ...record import Backward, Gradient, Made, Record, Step
 
 #: Outside of detailed windows, it is judged after these numbers of steps.
 CHECKS = frozenset(5 * 2**e for e in range(40))

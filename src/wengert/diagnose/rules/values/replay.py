@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arrays.flags import IGNORED, quieten, restore
-from ...graph.engine import reachable_nodes
-from ..record import node_modules
+from ....arrays.flags import IGNORED, quieten, restore
+from ....graph.engine import reachable_nodes
+from ...record import node_modules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..places import Site
+    from ...places import Site
 
 #: Operators that put in a value that the program gives: the inf of a mask.
 FILLS = frozenset(("masked_fill", "masked_fill_", "where", "fill_", "full", "full_like", "new_full", "tensor",

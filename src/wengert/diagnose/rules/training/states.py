@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...nn import Module
-from ...serialization import save
-from ...tensor import Tensor
-from ..findings import Finding
-from ..places import called_by_library, place, user_site
-from ..record import ByIdentity, figure
-from ..rule import Rule
+from ....nn import Module
+from ....serialization import save
+from ....tensor import Tensor
+from ...findings import Finding
+from ...places import called_by_library, place, user_site
+from ...record import ByIdentity, figure
+from ...rule import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..places import Site
-    from ..record import Record
-    from ..watching import Watching
+    from ...places import Site
+    from ...record import Record
+    from ...watching import Watching
 
 _SOME = 4  # tensors of a state
 

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...graph.modes import modes
-from ...nn.modules.attention import MultiheadAttention
-from ...nn.modules.batchnorm import _NormBase
-from ...nn.modules.dropout import _DropoutNd
-from ...nn.modules.rnn import RNNBase
-from ...tensor import Tensor
-from ..findings import Finding
-from ..places import OURS, USER, Place, kind_of, place
-from ..record import ByIdentity
-from ..rule import Rule
-from ..statements import tree, user_files
+from ....graph.modes import modes
+from ....nn.modules.attention import MultiheadAttention
+from ....nn.modules.batchnorm import _NormBase
+from ....nn.modules.dropout import _DropoutNd
+from ....nn.modules.rnn import RNNBase
+from ....tensor import Tensor
+from ...findings import Finding
+from ...places import OURS, USER, Place, kind_of, place
+from ...record import ByIdentity
+from ...rule import Rule
+from ...statements import tree, user_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..places import Site
-    from ..record import Backward, Event, Made, Record, Scope, Step
+    from ...places import Site
+    from ...record import Backward, Event, Made, Record, Scope, Step
 
 _MEASURES = ("loss", "crit", "acc", "mse", "error", "score", "metric", "argmax", "argmin", "topk", "max", "mean", "sum",
     "item", "eq", "entropy", "norm", "predict", "correct", "valid", "test", "eval")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from ...graph.modes import modes
-from ...nn import Module, functional
-from ..findings import Finding
-from ..places import Place, own_variables, place_of_frame, user_frames
-from ..rule import Rule
-from ..statements import tree
+from ....graph.modes import modes
+from ....nn import Module, functional
+from ...findings import Finding
+from ...places import Place, own_variables, place_of_frame, user_frames
+from ...rule import Rule
+from ...statements import tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..record import Record
-    from ..watching import Watching
+    from ...record import Record
+    from ...watching import Watching
 
 _NAMES = ("dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout")
 

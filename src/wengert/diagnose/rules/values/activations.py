@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...tensor import Tensor
-from ..findings import Finding
-from ..places import USER, is_users, kind_of, place
-from ..record import ByIdentity
-from ..rule import Rule
-from .layers import place_of_layer
+from ....tensor import Tensor
+from ...findings import Finding
+from ...places import USER, is_users, kind_of, place
+from ...record import ByIdentity
+from ...rule import Rule
+from ..layers import place_of_layer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..places import Place
-    from ..record import Backward, Event
+    from ...places import Place
+    from ...record import Backward, Event
 
 _RELUS = frozenset(("relu", "relu_", "relu6", "relu6_"))
 _BY_HAND = frozenset(("clamp", "clamp_", "clamp_min", "clamp_min_", "maximum", "where", "mul", "div", "reciprocal"))

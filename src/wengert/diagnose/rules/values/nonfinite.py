@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...tensor import Tensor
-from ...tensor.functions import function
-from ..findings import Finding
-from ..places import USER, kind_of, main_variables, place, variables
-from ..record import node_modules, node_place
-from ..rule import Rule
+from ....tensor import Tensor
+from ....tensor.functions import function
+from ...findings import Finding
+from ...places import USER, kind_of, main_variables, place, variables
+from ...record import node_modules, node_place
+from ...rule import Rule
+from ..sources import assignment
 from .flow import diverged, overflowing
 from .masks import masking, picks
 from .remedies import FORWARD, backward_remedy
 from .replay import FILLS, Origin, is_finite, is_given, largest, leaf, range_of, replay
-from .sources import assignment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..record import Backward, Event, Step
-    from ..watching import Watching
+    from ...record import Backward, Event, Step
+    from ...watching import Watching
 
 #: In light steps only these nodes are looked at: those whose rules can make inf or NaN of moderate numbers.
 _RISKY = ("Sqrt", "Pow", "Log", "Div", "Reciprocal", "Norm", "Std", "Var", "Atan2", "Acos", "Asin", "Atanh", "Tan",

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...graph.engine import current_node
-from ...graph.modes import modes
-from ...nn import Module
-from ...tensor import Tensor
-from ..findings import Finding
-from ..places import called_by_library, place, user_site
-from ..record import ByIdentity
-from ..rule import Rule
-from . import outputs
+from ....graph.engine import current_node
+from ....graph.modes import modes
+from ....nn import Module
+from ....tensor import Tensor
+from ...findings import Finding
+from ...places import called_by_library, place, user_site
+from ...record import ByIdentity
+from ...rule import Rule
+from .. import outputs
 from .modes import differs, measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..places import Site
-    from ..record import Backward, Event, Record
-    from ..watching import Watching
+    from ...places import Site
+    from ...record import Backward, Event, Record
+    from ...watching import Watching
 
 PENDING = 64  # outputs whose backward may still come
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..findings import Finding
-from ..places import place
-from ..record import figure
-from ..rule import Rule
+from ...findings import Finding
+from ...places import place
+from ...record import figure
+from ...rule import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..places import Site
-    from ..record import Backward, Made, Record
+    from ...places import Site
+    from ...record import Backward, Made, Record
 
 _FEW = 3  # backwards
 

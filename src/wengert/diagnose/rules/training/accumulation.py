@@ -7,18 +7,18 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...amp.grad_scaler import OptState
-from ...tensor import Tensor
-from ..findings import Finding
-from ..places import place
-from ..rule import Rule
+from ....amp.grad_scaler import OptState
+from ....tensor import Tensor
+from ...findings import Finding
+from ...places import place
+from ...rule import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ...graph.interceptors import Call
-    from ..places import Site
-    from ..record import Backward, Event, Gradient, Made, Record, Step
+    from ....graph.interceptors import Call
+    from ...places import Site
+    from ...record import Backward, Event, Gradient, Made, Record, Step
 
 _SCALING = frozenset(("mul", "mul_", "div", "div_", "multiply", "divide", "true_divide", "_foreach_mul_",
     "_foreach_div_"))

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..findings import Finding
-from ..record import ByIdentity
-from ..rule import Rule
+from ...findings import Finding
+from ...record import ByIdentity
+from ...rule import Rule
 from .accumulation import INVARIANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..places import Place
-    from ..record import Made, Record, Step
+    from ...places import Place
+    from ...record import Made, Record, Step
 
 #: How many parameters of an optimizer are looked at, and how many elements of each.
 PARAMETERS, ELEMENTS = 16, 256

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...nn import Linear, Module, ModuleList, Sequential
-from ...nn.modules.batchnorm import _BatchNorm
-from ...nn.modules.conv import _ConvNd
-from ..findings import Finding
-from ..places import is_users, own_variables, place_of_error
-from ..rule import Rule
+from ....nn import Linear, Module, ModuleList, Sequential
+from ....nn.modules.batchnorm import _BatchNorm
+from ....nn.modules.conv import _ConvNd
+from ...findings import Finding
+from ...places import is_users, own_variables, place_of_error
+from ...rule import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..places import Place
-    from ..record import Record, Step
+    from ...places import Place
+    from ...record import Record, Step
 
 _FEW = 3  # gradients
 

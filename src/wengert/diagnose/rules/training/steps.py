@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...tensor import Tensor
-from ..explaining import leaves
-from ..findings import Finding
-from ..places import is_users, own_variables, place, place_of_error
-from ..record import node_place
-from ..rule import Rule
-from .sources import made_at
+from ....tensor import Tensor
+from ...explaining import leaves
+from ...findings import Finding
+from ...places import is_users, own_variables, place, place_of_error
+from ...record import node_place
+from ...rule import Rule
+from ..sources import made_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ...graph.interceptors import Call
-    from ..places import Place, Site
-    from ..record import Backward, Event, Gradient, Step
+    from ....graph.interceptors import Call
+    from ...places import Place, Site
+    from ...record import Backward, Event, Gradient, Step
 
 #: How many events are looked at for the gradient that a write uses.
 FAR = 64

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import ndarray
 
-from ...arrays.kernels import square_sum
-from ..findings import VERDICTS, Finding
-from ..places import place
-from ..rule import Rule
-from .layers import layer_place
+from ....arrays.kernels import square_sum
+from ...findings import VERDICTS, Finding
+from ...places import place
+from ...rule import Rule
+from ..layers import layer_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..places import Place
-    from ..record import Backward, Made, Step
+    from ...places import Place
+    from ...record import Backward, Made, Step
 
 #: The nodes that make up the chain of layers.
 _LAYERS = frozenset(("Sigmoid", "Tanh", "Relu", "LeakyRelu", "Elu", "Selu", "Gelu", "Silu", "Softplus", "Hardtanh",

@@ -1,0 +1,1 @@
+"""Verdicts on the loop: optimizers and their steps, accumulation, modes, what layers share."""
