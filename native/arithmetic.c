@@ -52,6 +52,38 @@ struct own {
 DEFINE_LOOP(float, single)
 DEFINE_LOOP(double, twice)
 
+/* The exponential of complex numbers; `data` is NumPy's loop. */
+#define DEFINE_COMPLEX_EXP(REAL, SUFFIX)                                                                              \
+    static void complex_exp_##SUFFIX(char **args, const npy_intp *count, const npy_intp *steps, void *data)           \
+    {                                                                                                                 \
+        const struct loop *numpy = data;                                                                              \
+        enum { FEW = 128, PAIR = 2 * sizeof(REAL) }; /* few, as one odd number sends a block to NumPy */              \
+        REAL buffer[2 * FEW];                                                                                         \
+        for (npy_intp at = 0; at < *count; at += FEW) {                                                               \
+            npy_intp n = *count - at < FEW ? *count - at : FEW;                                                       \
+            char *here[2] = {args[0] + at * steps[0], args[1] + at * steps[1]};                                       \
+            const int straight = steps[1] == PAIR;                                                                    \
+            if (steps[0] != PAIR)                                                                                     \
+                for (npy_intp i = 0; i < n; i++) memcpy(buffer + 2 * i, here[0] + i * steps[0], PAIR);                \
+            if (!kernels->complex_exp_##SUFFIX(straight ? (REAL *)here[1] : buffer,                                   \
+                                               steps[0] == PAIR ? (const REAL *)here[0] : buffer, n))                 \
+                numpy->function(here, &n, steps, numpy->data);                                                        \
+            else if (!straight)                                                                                       \
+                for (npy_intp i = 0; i < n; i++) memcpy(here[1] + i * steps[1], buffer + 2 * i, PAIR);                \
+        }                                                                                                             \
+    }
+DEFINE_COMPLEX_EXP(float, f32)
+DEFINE_COMPLEX_EXP(double, f64)
+
+void arithmetic_replace_complex(const char *name, struct loop *single, struct loop *twice)
+{
+    static struct loop numpy[2];
+    if (strcmp(name, "exp")) return;
+    if (!numpy[0].function) numpy[0] = *single, numpy[1] = *twice;
+    *single = (struct loop){complex_exp_f32, &numpy[0], NPY_CFLOAT};
+    *twice = (struct loop){complex_exp_f64, &numpy[1], NPY_CDOUBLE};
+}
+
 void arithmetic_replace(const char *name, struct loop *single, struct loop *twice)
 {
     static struct own owns[] = {

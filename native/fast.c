@@ -333,6 +333,7 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
         self->quiet = Py_NewRef(ufunc);
     }
     arithmetic_replace(source->name, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE]);
+    arithmetic_replace_complex(source->name, &self->loops[NPY_CFLOAT], &self->loops[NPY_CDOUBLE]);
     /* Everything of 16 bits is what float32 gives, rounded; only the neighbours of a number are others. */
     if (!own) self->single = self->loops[NPY_FLOAT];
     if (self->single.function && strcmp(source->name, "nextafter")) {

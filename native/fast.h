@@ -16,6 +16,9 @@ struct loop {
 /* Put our own loops of float32 and float64 in the place of NumPy's, where we have any for the function of this name. */
 void arithmetic_replace(const char *name, struct loop *single, struct loop *twice);
 
+/* The same of complex64 and complex128. */
+void arithmetic_replace_complex(const char *name, struct loop *single, struct loop *twice);
+
 /* The loops of one of our own ufuncs (elementwise.c) and what an element costs; 0 if it is none. */
 int elementwise_loops(PyObject *ufunc, double *cost, struct loop *single, struct loop *twice, struct loop *narrow);
 

@@ -113,6 +113,9 @@ enum { COLUMNS = 512 };
     X(softmax_grad_columns, (REAL * out, const REAL *g, const REAL *y, size rows, size step, size n))              \
     X(log_softmax_columns, (REAL * out, const REAL *x, size rows, size step, size n))                              \
     X(log_softmax_grad_columns, (REAL * out, const REAL *g, const REAL *y, size rows, size step, size n))          \
+    X(logsumexp_columns, (REAL * out, const REAL *x, size rows, size step, size n))                                \
+    X(logsumexp_grad, (REAL * out, const REAL *g, const REAL *x, const REAL *lse, size rows, size n))              \
+    X(logsumexp_grad_columns, (REAL * out, const REAL *g, const REAL *x, const REAL *lse, size rows, size step, size n)) \
     X(square_columns, (double *out, const REAL *x, const REAL *mean, size rows, size step, size n))                \
     X(product_columns, (double *out, const REAL *g, const REAL *x, const REAL *mean, size rows, size step, size n)) \
     X(affine_columns, (REAL * out, const REAL *x, const REAL *scale, const REAL *shift, size rows, size step, size n)) \
@@ -422,6 +425,8 @@ struct kernels {
     int (*tame_quotients_f32)(const float *const *in, size n), (*tame_quotients_f64)(const double *const *in, size n);
     int (*tame_angles_f32)(const float *const *in, size n);
     int (*tame_angles_f64)(const double *const *in, size n);
+    /* n complex numbers, at most COLUMNS; 0, and nothing is written, where the kernel does not hold for all of them */
+    int (*complex_exp_f32)(float *out, const float *in, size n), (*complex_exp_f64)(double *out, const double *in, size n);
 #define DECLARE_CAST(name, arguments) void(*name) arguments;
     CAST_KERNELS(DECLARE_CAST) GATHER_KERNELS(DECLARE_CAST)
 #undef DECLARE_CAST

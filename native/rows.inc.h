@@ -320,6 +320,34 @@ static void F(log_softmax_grad_columns_rows)(REAL *out, const REAL *g, const REA
     for (size r = 0; r < rows; r++, g += step, y += step, out += step) EACH out[i] = g[i] - F(exp)(y[i]) * total[i];
 }
 
+/* Infinite where the largest is, unless there is NaN: sums of infinite differences are not numbers. */
+static void F(logsumexp_columns_rows)(REAL *out, const REAL *x, size rows, size step, size n)
+{
+    REAL top[COLUMNS], total[COLUMNS];
+    int odd = 0;
+    F(column_max)(top, x, rows, step, n);
+    EACH total[i] = 0;
+    for (size r = 0; r < rows; r++) EACH total[i] += F(exp_minus)(top[i] - x[r * step + i]);
+    for (size i = 0; i < n; i++) odd |= total[i] != total[i];
+    EACH out[i] = top[i] + F(log)(total[i]);
+    for (size i = 0; odd && i < n; i++) {
+        if (total[i] == total[i]) continue;
+        out[i] = top[i];
+        for (size r = 0; r < rows; r++) out[i] = x[r * step + i] != x[r * step + i] ? x[r * step + i] : out[i];
+    }
+}
+static void F(logsumexp_grad_rows)(REAL *out, const REAL *g, const REAL *x, const REAL *lse, size rows, size n)
+{
+    for (size r = 0; r < rows; r++, x += n, out += n) {
+        const REAL shift = lse[r], factor = g[r];
+        EACH out[i] = factor * F(exp)(x[i] - shift);
+    }
+}
+static void F(logsumexp_grad_columns_rows)(REAL *out, const REAL *g, const REAL *x, const REAL *lse, size rows, size step, size n)
+{
+    for (size r = 0; r < rows; r++, x += step, out += step) EACH out[i] = g[i] * F(exp)(x[i] - lse[i]);
+}
+
 /* Batch normalisation of channels that lie side by side. The gradient: sums of g and of g * (x - mean) first. */
 static void F(square_columns_rows)(double *out, const REAL *x, const REAL *mean, size rows, size step, size n)
 {

@@ -193,6 +193,19 @@ static inline float tan_wide(float x)
 }
 static inline int tame_angle_f32(float x) { return fabsf(x) < 1e5f; }
 
+/* The cosine, and the sine, of tame angles to 2^-28, by the series of Taylor; the sine of a zero has its sign. */
+static inline double circle_wide(float x, double *sine)
+{
+    const double magic = 6755399441055744.0;
+    double t = x * 0.63661977236758134308 + magic, n = t - magic;
+    double r = x - n * 1.57079632673412561417e+00 - n * 6.07710050650619224932e-11, z = r * r;
+    double s = r * (1.0 + z * (z * (1.0 / 120 + z * (z * (1.0 / 362880) - 1.0 / 5040)) - 1.0 / 6));
+    double c = 1.0 + z * (z * (1.0 / 24 + z * (z * (1.0 / 40320 - z * (1.0 / 3628800)) - 1.0 / 720)) - 0.5);
+    const int64_t k = bits_f64(t), odd = k & 1;
+    *sine = double_of(bits_f64(odd ? c : s) ^ (int64_t)((uint64_t)(k & 2) << 62));
+    return double_of(bits_f64(odd ? s : c) ^ (int64_t)((uint64_t)((k + 1) & 2) << 62));
+}
+
 /* asin of |x| up to 1/2, and half the angle to the pole beyond: asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) */
 static inline double asin_part_wide(double a)
 {

@@ -474,6 +474,45 @@ def test_softmax_of_odd_rows():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("shape",
+    [(4, 5), (3, 17, 40), (2, 3, 4, 5), (1, 1), (6,), (2, 1, 70), (7, 1100), (2, 9, 530), (3, 300, 7), (90, 20),
+     (2, 700, 2)])
+def test_logsumexp(dtype, shape):
+    rng = np.random.default_rng(3)
+    x = (rng.standard_normal(shape) * 4).astype(dtype)
+    for axis in range(-len(shape), len(shape)):
+        y = K.plain("logsumexp")(x, axis)
+        close(K.logsumexp(x, axis), y, scale=4)
+        close(K.logsumexp(x.T, axis), K.plain("logsumexp")(x.T, axis), scale=4)
+        g = rng.standard_normal(y.shape).astype(dtype)
+        want = K.plain("logsumexp_grad")(g, x, y, axis)
+        close(K.logsumexp_grad(g, x, y, axis), want, scale=60)
+        close(K.logsumexp_grad(g.squeeze(axis), x, y.squeeze(axis), axis), want, scale=60)
+        one = np.broadcast_to(g.dtype.type(0.5), y.shape)
+        close(K.logsumexp_grad(one, x, y, axis), K.plain("logsumexp_grad")(one, x, y, axis), scale=60)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("length", [3, 40])
+@pytest.mark.parametrize("columns", [1, 3, 40])
+def test_logsumexp_of_odd_rows(dtype, length, columns):
+    inf, nan, top = np.inf, np.nan, np.finfo(dtype).max
+    rows = np.array([[0, -inf, 1], [-inf, -inf, -inf], [inf, 0, 1], [nan, 0, 1], [inf, inf, -inf], [nan, inf, -inf],
+        [-inf, nan, -inf], [inf, 0, nan], [top, -top, 0], [-top, -top, -top], [1e4, -1e4, 0]], dtype)
+    want = np.array([np.log(1 + np.e), -inf, inf, nan, inf, nan, nan, nan, top, -top, 1e4], dtype)
+    rows = np.pad(rows, ((0, 0), (0, length - 3)), constant_values=-inf)
+    x = np.repeat(rows[:, :, None], columns, 2)
+    for logsumexp in (K.logsumexp, K.plain("logsumexp")):
+        np.testing.assert_allclose(logsumexp(x, 1)[:, 0], np.repeat(want[:, None], columns, 1), rtol=1e-6)
+        np.testing.assert_allclose(logsumexp(rows, 1)[:, 0], want, rtol=1e-6)
+    with np.errstate(all="ignore"):
+        grad = np.exp(x - want[:, None, None])
+    for name in (K.logsumexp_grad, K.plain("logsumexp_grad")):
+        got = name(np.ones((11, 1, columns), dtype), x, np.repeat(want[:, None, None], columns, 2), 1)
+        np.testing.assert_allclose(got, grad, rtol=2e-5 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 @pytest.mark.parametrize(("shape", "groups"),
     [((3, 6, 5, 4), 3), ((2, 4), 2), ((5, 8, 20), 1), ((1, 4, 9), 4), ((0, 4, 3), 2)])
 @pytest.mark.parametrize("affine", [True, False])

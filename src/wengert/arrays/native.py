@@ -227,6 +227,16 @@ def log_softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
     return value  # type: ignore[no-any-return]
 
 
+def logsumexp(x: Array, axis: int) -> Array:
+    value = _kernels.logsumexp(x, axis)
+    return rows.logsumexp(x, axis) if value is NotImplemented else value
+
+
+def logsumexp_grad(g: Array, x: Array, result: Array, axis: int) -> Array:
+    value = _kernels.logsumexp_grad(g, x, result, axis)
+    return rows.logsumexp_grad(g, x, result, axis) if value is NotImplemented else value
+
+
 def layer_norm(x: Array, dims: int, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
     if is_half(x):
         weight, bias = widened(weight), widened(bias)

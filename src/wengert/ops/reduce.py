@@ -307,6 +307,8 @@ def _highest(x: Any, axis: Any) -> Any:
 
 def _logsumexp_back(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
     shape = input.shape
+    if F.raw and type(dim) is int and shape and input.dtype in (dt.F32, dt.F64):
+        return K.logsumexp_grad(g, input, result, dim)
     return restored(F, g, shape, dim, keepdim) * F.exp(input - restored(F, result, shape, dim, keepdim))
 
 
@@ -323,13 +325,11 @@ def logsumexp(input: Array, dim, keepdim=False):
         input = input.astype(wide)
     if not input.size:
         return np.log(_plus(np.exp(input), axis, None, None, keepdim)).astype(d)
-    high = _highest(input.real, axis)
     if type(axis) is int and input.dtype.kind == "f":
-        # in one pass: what log_softmax makes of the largest is minus the logarithm of the sum
-        out = high - _highest(K.log_softmax(input, axis), axis)
-        if not K.has_nan(out):  # of infinities
-            out = out if keepdim else out.reshape(out.shape[:axis] + out.shape[axis % out.ndim + 1 :])
-            return out if wide is None else out.astype(d)
+        out = K.logsumexp(input, axis)
+        out = out if keepdim else out.reshape(out.shape[:axis] + out.shape[axis % out.ndim + 1 :])
+        return out if wide is None else out.astype(d)
+    high = _highest(input.real, axis)
     high = np.where(np.isfinite(high), high, 0).astype(high.dtype)
     out = np.log(_plus(np.exp(input - high), axis, None, None, keepdim))
     out = out + (high if keepdim else high.reshape(np.shape(out)))

@@ -63,6 +63,26 @@ def log_softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
     return z.astype(g.dtype, copy=False)
 
 
+def logsumexp(x: Array, axis: int) -> Array:
+    """``log(sum(exp(x)))`` along ``axis``, which is kept: infinite where the largest is, minus infinity of nothing."""
+    z = wide(x)
+    with np.errstate(all="ignore"):
+        high = z.max(axis=axis, keepdims=True) if z.size else z.sum(axis=axis, keepdims=True)
+        high = np.where(np.isfinite(high), high, 0).astype(z.dtype)
+        out = np.log(np.exp(z - high).sum(axis=axis, keepdims=True)) + high
+    return out.astype(x.dtype, copy=False)
+
+
+def logsumexp_grad(g: Array, x: Array, result: Array, axis: int) -> Array:
+    """``g * exp(x - result)``; ``g`` and ``result`` with ``axis`` or without it."""
+    shape = list(x.shape)
+    shape[axis] = 1
+    with np.errstate(all="ignore"):
+        z = np.exp(wide(x) - wide(result).reshape(shape))
+        z *= wide(g).reshape(shape)
+    return z.astype(x.dtype, copy=False)
+
+
 def _trailing(x: Array, dims: int) -> tuple[int, ...]:
     return tuple(range(x.ndim - dims, x.ndim))
 
