@@ -165,10 +165,10 @@ def is_fastest(chain, found):
     """Whether no schedule that the solver knows is faster within the budget, whatever it rounds.
 
     Sizes are rounded so that the sum of neighbours is right to a step. At no time are more than n pieces held, so that
-    with 2n + 4 steps more than the budget the table allows whatever fits exactly.
+    with 2n + 4 steps more than the budget the table allows whatever fits exactly. It counts what is let go early.
     """
     n, unit = len(chain.blocks), max(1, found.budget // 12000)
-    table = Table(Sizes(chain), found.budget + (2 * n + 4) * unit, unit)
+    table = Table(Sizes(chain), found.budget + chain.early + (2 * n + 4) * unit, unit)
     return table.t[0, 0, n - 1, -1] >= simulate(chain, found.schedule).time * (1 - 1e-5)
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .passing import Passing, unheld
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -46,6 +48,7 @@ class Block:
 
     ``forward_temp``: bytes that such a forward holds meanwhile. ``gradients``: bytes of parameters' gradients that its
     backward leaves. ``output_gradient``: bytes of the gradient of its output, as many as the output's where not given.
+    ``passing``: what of these sizes is let go early, see ``Passing``.
     """
 
     name: str
@@ -56,9 +59,11 @@ class Block:
     gradients: int = 0
     output_gradient: int | None = None
     note: str = field(default="", kw_only=True)
+    passing: Sequence[Passing] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "options", tuple(self.options))
+        object.__setattr__(self, "passing", tuple(Passing(n, last, tuple(kept)) for n, last, kept in self.passing))
         if not self.options:
             raise ValueError(f"block {self.name!r} has no option: its backward could never run")
 
@@ -90,6 +95,11 @@ class Chain:
     def __len__(self) -> int:
         return len(self.blocks)
 
+    @property
+    def early(self) -> int:
+        """The bytes of all that may be let go early."""
+        return sum(part.size for b in self.blocks for part in b.passing)
+
     def plain(self) -> list[Operation]:
         """The schedule of a step that is not planned: every block saves, in the way that takes the least time."""
         best = [min(range(len(b.options)), key=lambda o, b=b: (  # type: ignore[misc]
@@ -106,7 +116,7 @@ class Chain:
                 "name": o.name} for o in b.options]
             blocks.append({"name": b.name, "output": b.output, "forward_time": b.forward_time, "options": options,
                 "forward_temp": b.forward_temp, "gradients": b.gradients, "output_gradient": b.output_gradient,
-                "note": b.note})
+                "note": b.note, "passing": b.passing})
         return {"blocks": blocks}
 
     @classmethod
@@ -219,4 +229,5 @@ def simulate(chain: Chain, schedule: Iterable[Operation]) -> Cost:
         after.append(state.held)
     if state.next >= 0:
         raise ValueError(f"the schedule ends before the backward of block {state.next}")
-    return Cost(max(during), sum(seconds(chain, schedule)), during, after)
+    during = [most - less for most, less in zip(during, unheld(chain, schedule))]
+    return Cost(max(during), sum(seconds(chain, schedule)), during, list(map(min, after, during)))

@@ -18,6 +18,7 @@ from ..tensor.tensor import wrap
 from ..utils._pytree import tree_map
 from ..utils.checkpoint.state import RandomState, Surroundings
 from .holders import ALL, Holder, Recorder, begin, memory_of
+from .passing import quiet
 from .trace import ACTS
 from .values import detached, storage, tensors_of, values_in
 
@@ -347,27 +348,6 @@ class Run:
 
 
 NONE: frozenset[int] = frozenset()
-
-
-def quiet(schedule: Sequence[Step], count: int) -> set[int]:
-    """The blocks that run as without a plan: saved whole, once, before whose backward nothing is done. They need no
-    input but what their graph has. The loss is one.
-    """
-    found = set(range(count + 1))
-    forwards: dict[int, int] = {}
-    before = ""
-    for at, (op, i, o) in enumerate(schedule):
-        if op == "forward":
-            forwards[i] = forwards.get(i, 0) + 1
-            if o != 0 or forwards[i] > 1 or before == "backward":
-                found.discard(i)
-        elif op == "free":
-            found.discard(i + 1)  # whose input goes
-        elif schedule[at - 1][0] != "backward" and i < count:
-            found.discard(i)
-        if op == "backward":
-            before = op
-    return found
 
 
 class _Buffers:

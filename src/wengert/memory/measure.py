@@ -216,6 +216,7 @@ class _Builder:
         self.skips = facts.skips(ends)
         for i, segment in enumerate(segments):
             self.skips[i] += sum(facts.masked.get(name, 0) for name in segment.masked)
+        self.early = facts.early(ends)
         # Drawing masks is done once, in the first forward. It is counted with the backward, which runs once too.
         self.draws = [sum(draws.get(name, 0.0) for name in segment.masked) for segment in segments]
 
@@ -234,7 +235,7 @@ class _Builder:
         time = math.inf if segment.once else self._undrawn(i, self.again.time(i, "first"))
         return Block(segment.name, output, time, options,
             forward_temp=self._temporary(i, first, output), gradients=gradients, output_gradient=self.gradient[i],
-            note=segment.note)
+            note=segment.note, passing=self.early[i])
 
     def _undrawn(self, i: int, forward: float) -> float:
         """The seconds of a forward whose masks are there."""
@@ -255,8 +256,9 @@ class _Builder:
             whole = self.found[0].time(i, "first", "backward", "walk")
             backward = max(backward, whole * 1.001 - found.time(i, "first"))
         if not self.segments[i].once:
-            recompute = max(0.0, self.again.time(i, "backward", "walk") - backward)
+            recompute = math.inf  # just before its backward a block computes all that is missing, whatever the option
             if keep is ALL:
+                recompute = max(0.0, self.again.time(i, "backward", "walk") - backward)
                 temp = max(temp, self._temporary(i, self.again.span(i, "backward"), saved))
         time = found.time(i, "first")
         backward += time - self._undrawn(i, time)

@@ -18,6 +18,7 @@ from ..draw.graph import kept_by
 from ..tensor import Tensor
 from ..utils.checkpoint.state import RandomState
 from .holders import begin, is_declared, nodes_since
+from .passing import Passing
 from .trace import ACTS
 from .values import storage, tensors_of, values_in
 
@@ -86,6 +87,7 @@ class Facts:
     gradient: list[int] = field(default_factory=list)  # bytes of what is alive and has a history
     saved: set[int] = field(default_factory=set)  # storages that graphs keep for their backward
     packed: list[int] = field(default_factory=list)  # bytes that it made graphs keep
+    kept: list[set[int]] = field(default_factory=list)  # storages that its own graph keeps
     written: list[set[int]] = field(default_factory=list)  # storages that it wrote to
     values: list[set[int]] = field(default_factory=list)  # storages of its value
     outside: list[bool] = field(default_factory=list)  # whether it wrote to something that the step begins with
@@ -104,6 +106,24 @@ class Facts:
             over = set(self.storages[end] & self.storages[ends[k + 1]]) if k + 1 < len(ends) else set()
             rows.append(sum(self.sizes[number] for number in over - seen))
             seen |= over
+        return rows
+
+    def early(self, ends: Sequence[int]) -> list[list[Passing]]:
+        """By block what it gives that is a skip connection, or that neither its graph keeps nor that of the next. What
+        the model gives stays.
+        """
+        begins = [0, *(end + 1 for end in ends)]
+        kept = [set().union(*self.kept[begin : end + 1]) for begin, end in zip(begins, ends)]
+        alive = [self.storages[end] for end in ends]
+        rows: list[list[Passing]] = []
+        for k, made in enumerate(alive):
+            row = []
+            for number in sorted(made - (alive[k - 1] if k else frozenset()) - alive[-1]):
+                last = 1 + max(i for i, held in enumerate(alive) if number in held)
+                keepers = tuple(i for i, own in enumerate(kept) if number in own)
+                if last > k + 1 or not {k, last}.intersection(keepers):
+                    row.append(Passing(self.sizes[number], last, keepers))
+            rows.append(row)
         return rows
 
     def passing(self, at: int) -> int:
@@ -153,6 +173,7 @@ class _Watch:
     def _graph(self, op: Operation, value: Any, since: int) -> None:
         made = list(nodes_since(value, since))
         kept = {id(base): base for node in made for base in (base_of(array) for _, array in kept_by(node))}
+        self.facts.kept.append(set(kept))
         self.facts.packed.append(sum(kept[key].nbytes for key in kept.keys() - self.packed.keys() - self.constant))
         self.packed |= kept
         if not all(map(is_declared, made)):
@@ -200,6 +221,7 @@ def observe(program: Program, model: Module, tensors: Sequence[Any]) -> Facts:
     for at, op in enumerate(program.operations):
         watch.step(at, op)
     facts = watch.facts
+    facts.kept = [{watch.numbers[key][1] for key in row & watch.numbers.keys()} for row in facts.kept]
     facts.saved = {number for key, (_, number) in watch.numbers.items() if key in watch.packed}
     facts.output_gradient = sum(t._wg_data.nbytes for _, _, t in values_in(watch.env, program.outputs)
         if t.grad_fn is not None)

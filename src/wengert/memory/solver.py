@@ -42,22 +42,27 @@ def solve_chain(chain: Chain, budget: int, unit: int | None = None) -> list[Oper
     cost = simulate(chain, plain)
     if cost.peak <= budget and cost.time <= sizes.quickest() * (1 + 1e-12):
         return plain
+    if chain.early and least(chain) > budget:
+        return None
     step = unit or _unit(sizes, budget)
     if budget >= step:
-        best = _fastest(chain, Table(sizes, budget, step), budget)
+        best = _fastest(chain, Table(sizes, budget + chain.early, step), budget)
     if best is None:
-        lowest = Lowest(sizes)
-        best = lowest.schedule() if lowest.least <= budget else None
+        schedule = Lowest(sizes).schedule()
+        best = schedule if simulate(chain, schedule).peak <= budget else None
     return best
 
 
 def least(chain: Chain) -> int:
     """The fewest bytes in which a step can be made."""
-    return Lowest(Sizes(chain)).least
+    lowest = Lowest(Sizes(chain))
+    return simulate(chain, lowest.schedule()).peak if chain.early else lowest.least
 
 
 def _fastest(chain: Chain, table: Table, budget: int) -> list[Operation] | None:
-    """Rounded sizes may promise too much or too little: the schedules for a little more and less memory are tried."""
+    """Rounded sizes may promise too much or too little: the schedules for a little more and less memory are tried. The
+    table does not know what is let go early, for which it has more memory.
+    """
     best: tuple[float, list[Operation]] | None = None
     top = len(table) - 1
     for m in range(top, -1, -1):
@@ -66,6 +71,7 @@ def _fastest(chain: Chain, table: Table, budget: int) -> list[Operation] | None:
             break
         cost: Cost = simulate(chain, schedule)
         if cost.peak <= budget and (best is None or cost.time < best[0]):
+            top = m if chain.early and best is None else top
             best = cost.time, schedule
         if best is not None and (table.exact or m < top - 2 * table.slack):
             break
@@ -359,6 +365,7 @@ class Lowest:
             o = self.options[held][i]
             return self.need.backward[i, o], o
         limits = np.maximum(self.need.backward[i], self.need.held[i] + self.need.save[i])
+        limits = np.where(np.isfinite(self.s.again_time[i]), limits, math.inf)
         o = int(limits.argmin())
         return float(limits[o]), o
 
