@@ -554,3 +554,14 @@ def test_counts_refuse_the_gradient_that_they_do_not_have(torch, name, call):
         (counted.sum() + x.sum()).backward()
     with torch.no_grad():
         assert not call(torch, x).requires_grad
+
+
+@pytest.mark.parametrize("dim", [1, -3, (2,), (0, 1), (2, -3), (-1, -2), (0, 2), (3, 1), (0, 1, 2, 3)])
+@pytest.mark.parametrize("keepdim", [True, False])
+def test_logsumexp_over_neighbours_and_others(dim, keepdim):
+    x = torch.randn(2, 3, 4, 5, dtype=torch.float64, requires_grad=True)
+    for one in (x, x.transpose(1, 3)):
+        y = one.logsumexp(dim, keepdim)
+        torch.testing.assert_close(y, one.exp().sum(dim, keepdim).log())
+        got, want = (torch.autograd.grad(f.sin().sum(), x)[0] for f in (y, one.exp().sum(dim, keepdim).log()))
+        torch.testing.assert_close(got, want)

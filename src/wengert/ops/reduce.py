@@ -305,10 +305,21 @@ def _highest(x: Any, axis: Any) -> Any:
     return _maximum(x, axis, None, None, True) if found is None else found
 
 
+def _joined(shape: tuple[int, ...], dim: Any) -> Any:
+    """``shape`` with the neighbours ``dim`` as one dimension, and its number; None where they are no neighbours."""
+    if type(dim) is int:
+        return shape, dim
+    first, last = (min(dim), max(dim)) if dim else (0, -1)
+    if not 0 <= first <= last < first + len(dim):
+        return None
+    return (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]), first
+
+
 def _logsumexp_back(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
     shape = input.shape
-    if F.raw and type(dim) is int and shape and input.dtype in (dt.F32, dt.F64):
-        return K.logsumexp_grad(g, input, result, dim)
+    known = F.raw and shape and input.dtype in (dt.F32, dt.F64)
+    if known and (joined := _joined(shape, axes_of(dim, len(shape)))):
+        return K.logsumexp_grad(g, input.reshape(joined[0]), result, joined[1]).reshape(shape)
     return restored(F, g, shape, dim, keepdim) * F.exp(input - restored(F, result, shape, dim, keepdim))
 
 
@@ -325,9 +336,9 @@ def logsumexp(input: Array, dim, keepdim=False):
         input = input.astype(wide)
     if not input.size:
         return np.log(_plus(np.exp(input), axis, None, None, keepdim)).astype(d)
-    if type(axis) is int and input.dtype.kind == "f":
-        out = K.logsumexp(input, axis)
-        out = out if keepdim else out.reshape(out.shape[:axis] + out.shape[axis % out.ndim + 1 :])
+    if input.ndim and input.dtype.kind == "f" and (joined := _joined(input.shape, axis)):
+        out = K.logsumexp(input.reshape(joined[0]), joined[1])
+        out = out.reshape(kept(input.shape, axis)) if keepdim else out.squeeze(joined[1])
         return out if wide is None else out.astype(d)
     high = _highest(input.real, axis)
     high = np.where(np.isfinite(high), high, 0).astype(high.dtype)

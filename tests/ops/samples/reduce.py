@@ -45,7 +45,7 @@ SAMPLES = {
     "var_mean": _spreads,
     "std_mean": _spreads,
     "logsumexp": [call(A(2, 3), 0), call(A(2, 3), (0, 1)), call(A(2, 3), -1, True), call(A(), 0), call(A(0, 3), 1),
-        call(A(2, 3, 4), 1)],
+        call(A(2, 3, 4), 1), call(A(2, 3, 4), (1, 2)), call(A(2, 3, 4), (-2, 0)), call(A(2, 3, 4), (0, -1), True)],
     "norm": [
         call(A(2, 3)),
         call(A(2, 3), 1),
