@@ -24,16 +24,35 @@ static const struct family families[] = {
 struct update_job {
     update_f32 single;
     update_f64 twice;
+    int narrow, columns; /* 1 for float16, 2 for bfloat16, else 0 */
     void *data[MAX_COLUMNS];
     float constants_f32[MAX_CONSTANTS];
     double constants_f64[MAX_CONSTANTS];
 };
 
+/* Numbers of 16 bits, widened by blocks; what is written is rounded once. */
+static void update_narrow(const struct update_job *job, size begin, size end)
+{
+    enum { BLOCK = 1024 };
+    float wide[MAX_COLUMNS][BLOCK];
+    void (*const widen)(float *, const uint16_t *, size) = job->narrow == 1 ? kernels->widen_half : kernels->widen_brain;
+    void (*const narrow)(uint16_t *, const float *, size) = job->narrow == 1 ? kernels->narrow_half : kernels->narrow_brain;
+    for (size at = begin; at < end; at += BLOCK) {
+        const size n = end - at < BLOCK ? end - at : BLOCK;
+        for (int k = 0; k < job->columns; k++) widen(wide[k], (const uint16_t *)job->data[k] + at, n);
+        job->single(wide[0], wide[1], wide[2], wide[3], wide[4], job->constants_f32, n);
+        for (int k = 0; k < job->columns; k++)
+            if (k != 1) narrow((uint16_t *)job->data[k] + at, wide[k], n);
+    }
+}
+
 static void update_task(void *context, size begin, size end, int chunk)
 {
     const struct update_job *job = context;
     (void)chunk;
-    if (job->single) {
+    if (job->narrow) {
+        update_narrow(job, begin, end);
+    } else if (job->single) {
         float *at[MAX_COLUMNS];
         for (int k = 0; k < MAX_COLUMNS; k++) at[k] = job->data[k] ? (float *)job->data[k] + begin : NULL;
         job->single(at[0], at[1], at[2], at[3], at[4], job->constants_f32, end - begin);
@@ -50,8 +69,9 @@ static int is_row(PyObject *const *row, int columns)
     for (int k = 0; k < columns; k++) {
         if (!PyArray_Check(row[k])) return 0;
         PyArrayObject *array = (PyArrayObject *)row[k], *first = (PyArrayObject *)row[0];
-        if (!is_like(row[k], row[0]) || PyArray_SIZE(array) != PyArray_SIZE(first) || !PyArray_IS_C_CONTIGUOUS(array) ||
-            !PyArray_ISALIGNED(array) || (k != 1 && !PyArray_ISWRITEABLE(array)))
+        const int narrow = narrow_kind(row[k]), alike = narrow ? narrow_kind(row[0]) == narrow : is_like(row[k], row[0]);
+        if (!alike || PyArray_SIZE(array) != PyArray_SIZE(first) || !PyArray_IS_C_CONTIGUOUS(array) || !PyArray_ISALIGNED(array) ||
+             (k != 1 && !PyArray_ISWRITEABLE(array)))
             return 0;
     }
     return 1;
@@ -103,7 +123,9 @@ static PyObject *update(PyObject *module, PyObject *const *args, Py_ssize_t coun
             }
             PyArrayObject *p = (PyArrayObject *)row[0];
             const size n = PyArray_SIZE(p);
-            const int single = PyArray_TYPE(p) == NPY_FLOAT;
+            job.narrow = narrow_kind(row[0]);
+            job.columns = family->columns;
+            const int single = job.narrow || PyArray_TYPE(p) == NPY_FLOAT;
             job.single = single ? *(const update_f32 *)((const char *)kernels + family->single) : NULL;
             job.twice = *(const update_f64 *)((const char *)kernels + family->twice);
             for (int k = 0; k < family->columns; k++) job.data[k] = PyArray_DATA((PyArrayObject *)row[k]);

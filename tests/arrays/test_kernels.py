@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -1614,7 +1615,7 @@ OPTIMIZERS["adam_amsgrad"] = OPTIMIZERS["adam"]
 
 
 @native
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 @pytest.mark.parametrize("family", OPTIMIZERS)
@@ -1633,8 +1634,16 @@ def test_optimizer_updates_are_those_of_numpy(family, decay, sign, dtype, monkey
         update(*want, **options, weight_decay=decay, maximize=sign < 0)
     assert K.optimizer_update(family, got, (sign, decay, *constants[1:])) is True
     for a, b, c in zip(itertools.chain(*got), itertools.chain(*want), itertools.chain(*connected), strict=True):
-        close(a, b, ulps=16)
-        np.testing.assert_allclose(a, c, rtol=1e-6)
+        if np.dtype(dtype).itemsize > 2:
+            close(a, b, ulps=16)
+            np.testing.assert_allclose(a, c, rtol=1e-6)
+            continue
+        # Rounded once, from float32 numbers that differ by where a product and a sum were contracted.
+        wide, plain = a.astype(np.float32), b.astype(np.float32)
+        step = float(ml_dtypes.finfo(dtype).eps)
+        np.testing.assert_allclose(wide, plain, rtol=2 * step, atol=step)
+        assert (wide != plain).sum() <= 1 + a.size / 100
+        np.testing.assert_array_equal(a, c)
 
 
 @native

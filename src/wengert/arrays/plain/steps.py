@@ -31,7 +31,8 @@ def optimizer_update(family: str, columns: Sequence[Sequence[Array]], constants:
 
     ``columns`` holds, one list each, the parameters, their gradients and their state arrays. False, with nothing
     changed, means that the caller's own formulas have to do it: always here, natively for arrays that are not
-    contiguous float32 or float64. ``sign`` is -1 to maximise; the other constants are those of ``optim_kernels``.
+    contiguous, or not all of one of float32, float64, float16 and bfloat16. ``sign`` is -1 to maximise; the other
+    constants are those of ``optim_kernels``.
     """
     return False
 
