@@ -7,6 +7,7 @@ enum {
     BLOCK = 4096,     /* bytes of a buffer in which rows are brought together */
     SHORT = 256,      /* bytes of a row that is short */
     FEW = 4,          /* rows that are worth it */
+    WHOLE = 12,       /* numbers of a row that is worth a loop of its own */
 };
 
 /* Below this many bytes of result the GIL is kept. */
@@ -186,32 +187,66 @@ static void run_block(struct blocks *b, char *const *data, size rows)
     kernels->scatter(data[last], step, row_step, b->buffer[last], width, n, width, rows, n * width);
 }
 
-/* Rows `begin` to `end`, by blocks that lie along the axis before the last. */
+/* How many rows there are, up to `most`, from row `item` to `end` along the axis before the last; and where they begin. */
+static size rows_from(const struct fast_job *job, size item, size end, size most, char **data)
+{
+    const int along = job->axes - 2;
+    size rest = item, rows = job->shape[along] - item % job->shape[along];
+    for (int k = 0; k < job->operands; k++) data[k] = job->data[k];
+    for (int axis = along; axis >= 0; axis--) {
+        for (int k = 0; k < job->operands; k++) data[k] += rest % job->shape[axis] * job->strides[k][axis];
+        rest /= job->shape[axis];
+    }
+    if (rows > most) rows = most;
+    return rows > end - item ? end - item : rows;
+}
+
+/* Rows `begin` to `end`, by blocks. */
 static void run_blocks(const struct fast_job *job, size begin, size end)
 {
-    const int inner = job->axes - 1, along = inner - 1;
+    const int inner = job->axes - 1;
     struct blocks b;
     npy_intp widest = 1;
+    char *data[MAX_OPERANDS];
     b.job = job;
     for (int k = 0; k < job->operands; k++) {
         b.held[k] = NULL;
         if (job->width[k] > widest) widest = job->width[k];
     }
     b.most = BLOCK / (widest * job->shape[inner]);
-    if (b.most > job->shape[along]) b.most = job->shape[along];
-    for (size item = begin; item < end;) {
-        size rest = item, rows = job->shape[along] - item % job->shape[along];
-        char *data[MAX_OPERANDS];
-        for (int k = 0; k < job->operands; k++) data[k] = job->data[k];
-        for (int axis = along; axis >= 0; axis--) {
-            for (int k = 0; k < job->operands; k++) data[k] += rest % job->shape[axis] * job->strides[k][axis];
-            rest /= job->shape[axis];
-        }
-        if (rows > b.most) rows = b.most;
-        if (rows > end - item) rows = end - item;
+    if (b.most > job->shape[inner - 1]) b.most = job->shape[inner - 1];
+    for (size item = begin, rows; item < end; item += rows) {
+        rows = rows_from(job, item, end, b.most, data);
         run_block(&b, data, rows);
-        item += rows;
     }
+}
+
+/* ---- rows of arithmetic: one call for all of them ---- */
+
+static int are_rows(const struct fast_job *job)
+{
+    const int inner = job->axes - 1;
+    if (!job->loop->rows || job->axes < 2 || job->shape[inner] < WHOLE || job->shape[inner - 1] < FEW) return 0;
+    if (job->strides[2][inner] != job->width[2] || (!job->strides[0][inner] && !job->strides[1][inner])) return 0;
+    for (int k = 0; k < 3; k++) {
+        if (job->strides[k][inner] && job->strides[k][inner] != job->width[k]) return 0;
+        if (job->strides[k][inner - 1] % job->width[k]) return 0;
+    }
+    return 1;
+}
+
+static void run_rows(const struct fast_job *job, char *const *data, size rows)
+{
+    const int inner = job->axes - 1;
+    const size n = job->shape[inner];
+    size step[3], row[3];
+    for (int k = 0; k < 3; k++) step[k] = job->strides[k][inner] != 0, row[k] = job->strides[k][inner - 1] / job->width[k];
+#define RUN(REAL, SUFFIX)                                                                                              \
+    kernels->broadcast_rows_##SUFFIX(job->loop->rows, (REAL *)data[2], row[2], (const REAL *)data[0], row[0], step[0], \
+                                     (const REAL *)data[1], row[1], step[1], rows, n)
+    if (job->width[2] == sizeof(float)) RUN(float, f32);
+    else RUN(double, f64);
+#undef RUN
 }
 
 /* ---- running ---- */
@@ -223,6 +258,13 @@ static void fast_task(void *context, size begin, size end, int chunk)
     npy_intp steps[MAX_OPERANDS], place[MAX_AXES] = {0}, count = job->shape[inner];
     char *data[MAX_OPERANDS];
     (void)chunk;
+    if (are_rows(job)) {
+        for (size item = begin, rows; item < end; item += rows) {
+            rows = rows_from(job, item, end, end, data);
+            run_rows(job, data, rows);
+        }
+        return;
+    }
     if (are_short(job)) {
         run_blocks(job, begin, end);
         return;

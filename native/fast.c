@@ -334,6 +334,10 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     }
     arithmetic_replace(source->name, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE]);
     arithmetic_replace_complex(source->name, &self->loops[NPY_CFLOAT], &self->loops[NPY_CDOUBLE]);
+    static const char *const operations[] = {[ROWS_ADD] = "add", [ROWS_SUBTRACT] = "subtract", [ROWS_MULTIPLY] = "multiply",
+                                             [ROWS_DIVIDE] = "divide"};
+    for (int k = ROWS_ADD; k <= ROWS_DIVIDE; k++)
+        if (!strcmp(source->name, operations[k])) self->loops[NPY_FLOAT].rows = self->loops[NPY_DOUBLE].rows = k;
     /* Everything of 16 bits is what float32 gives, rounded; only the neighbours of a number are others. */
     if (!own) self->single = self->loops[NPY_FLOAT];
     if (self->single.function && strcmp(source->name, "nextafter")) {

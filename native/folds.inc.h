@@ -28,7 +28,7 @@ static void F(fold_product)(double *out, const REAL *x, size rows, size n)
 }
 static void F(fold_squares)(double *out, const REAL *x, size rows, size n)
 {
-    for (size r = 0; r < rows; r++, x += n) { FOLD(double, 0, so_far + (double)x[i] * x[i], a + b) }
+    SUM_OF_ROWS(double, SQUARE)
 }
 /* The largest number, or the least, and whether there is a NaN: two loops over a stretch that stays in the cache, which is quicker than
  * one comparison that minds both. A NaN is what comes out then. */

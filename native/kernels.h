@@ -136,6 +136,13 @@ enum { COLUMNS = 512 };
     X(fold_least, (REAL * out, const REAL *x, size rows, size n))                              \
     X(masked_scale, (REAL * out, const REAL *x, const uint8_t *mask, REAL scale, size n))
 
+/* What `rows` rows of n numbers are when an operation is done on them: rows are `..._row` apart, and an operand's steps along a row are
+ * zero (one number a row) or one. */
+enum { ROWS_NONE, ROWS_ADD, ROWS_SUBTRACT, ROWS_MULTIPLY, ROWS_DIVIDE };
+#define BROADCAST_KERNELS(X)                                                                                       \
+    X(broadcast_rows, (int operation, REAL * out, size out_row, const REAL *a, size a_row, int a_step, const REAL *b, \
+                       size b_row, int b_step, size rows, size n))
+
 /* One step of an optimizer, in place: name, number of arrays (parameter, gradient, state), number of constants. */
 #define OPTIMIZER_KERNELS(X)   \
     X(sgd, 2, 5)               \
@@ -441,7 +448,7 @@ struct kernels {
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
-    ALIGNMENT_KERNELS(DECLARE_ROW) EXTREME_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
+    ALIGNMENT_KERNELS(DECLARE_ROW) EXTREME_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) BROADCAST_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f32) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)
@@ -450,7 +457,7 @@ struct kernels {
 #define REAL double
 #define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
-    ALIGNMENT_KERNELS(DECLARE_ROW) EXTREME_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
+    ALIGNMENT_KERNELS(DECLARE_ROW) EXTREME_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) BROADCAST_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f64) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)

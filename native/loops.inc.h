@@ -17,6 +17,7 @@
 #define F(name) name##_f32
 #define SINGLE 1
 #include "elementwise.inc.h"
+#include "broadcast.inc.h"
 #include "rows.inc.h"
 #include "folds.inc.h"
 #include "optimizers.inc.h"
@@ -40,11 +41,16 @@
 #undef LOAD
 #undef STORE
 #undef FOLD
+#undef HALVE
+#undef SUM_OF_ROWS
+#undef ITSELF
+#undef SQUARE
 
 #define REAL double
 #define F(name) name##_f64
 #define SINGLE 0
 #include "elementwise.inc.h"
+#include "broadcast.inc.h"
 #include "rows.inc.h"
 #include "folds.inc.h"
 #include "optimizers.inc.h"
@@ -68,6 +74,10 @@
 #undef LOAD
 #undef STORE
 #undef FOLD
+#undef HALVE
+#undef SUM_OF_ROWS
+#undef ITSELF
+#undef SQUARE
 
 static void sin_loop_f64(double *out, const double *const *in, size n)
 {
@@ -128,7 +138,7 @@ const struct kernels TABLE(ISA) = {
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
     CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY) SAMPLING_KERNELS(ENTRY) ALIGNMENT_KERNELS(ENTRY) POOLING_KERNELS(ENTRY) EXTREME_KERNELS(ENTRY)
-    WINOGRAD_KERNELS(ENTRY) FOURIER_KERNELS(ENTRY)
+    WINOGRAD_KERNELS(ENTRY) BROADCAST_KERNELS(ENTRY) FOURIER_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel = kernel##_loop,
     CAST_KERNELS(ENTRY) GATHER_KERNELS(ENTRY)

@@ -51,6 +51,26 @@ def test_pairs(data: Any, shape: tuple[int, ...], dtype: Any, name: str) -> None
     same(getattr(K, name)(a, b), np.asarray(getattr(np, name)(a, b)))
 
 
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("length", [7, 8, 9, 31, 100, 513])
+def test_rows_of_arithmetic(name: str, dtype: Any, length: int) -> None:
+    """One number a row or for several, a row that all share, rows apart in memory: to the bit, also in place."""
+    rng = np.random.default_rng(length)
+    whole = rng.normal(size=(3, 5, 2 * length)).astype(dtype)
+    u = whole[..., :length]
+    others = [u[..., :1], u[..., 3:4].copy(), u[:, :1, :1], u[0, 0], u[0], u[:, :1], u[:, :, ::-1], whole[..., ::2],
+        u[..., :1][:, ::-1]]
+    for values in (u, u.copy()):
+        for other in others:
+            for a, b in ((values, other), (other, values)):
+                wanted = getattr(np, name)(a, b)
+                np.testing.assert_array_equal(getattr(K, name)(a, b), wanted)
+            target = values.copy()
+            getattr(K, name)(target, other, target)
+            np.testing.assert_array_equal(target, getattr(np, name)(values, other))
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data(), SHAPES, st.sampled_from([np.float32, np.float64]), st.sampled_from(["negative", "floor", "isnan"]))
 def test_single_operands(data: Any, shape: tuple[int, ...], dtype: Any, name: str) -> None:
