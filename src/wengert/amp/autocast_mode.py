@@ -43,7 +43,7 @@ FLOAT = frozenset(("_ctc_loss", "avg_pool3d", "bilinear", "binary_cross_entropy"
     "nanquantile", "nll", "poisson_nll_loss", "polar", "prod", "quantile", "smooth_l1", "stft", "trace",
     "triplet_margin_loss", "view_as_complex"))
 _FLOAT32 = NAMES["float32"]
-ELIGIBLE = ("torch.float32", "torch.float16", "torch.bfloat16")
+ELIGIBLE = frozenset((_FLOAT32, NAMES["float16"], NAMES["bfloat16"]))
 _FLOAT_FAMILIES = ("fft_", "linalg_")
 _AS_IT_COMES = frozenset(
     ("linalg_cross", "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_vector_norm"))
@@ -77,7 +77,7 @@ class Caster(Interceptor):
         self.dtype, self.casts, self.kind = dtype, casts, kind
         if kind != "cpu":
             self.lower, self.single, self.families, self.asked = CUDA_LOWER, CUDA_FLOAT, (), _ASKED_OF_CUDA
-        self._within: tuple[Modes | None, Modes] = (None, RECORD)  # modes, and what they are without this region
+        self._within: tuple[Modes | None, Modes | None] = (None, None)  # modes, and what `_alone` gives for them
 
     def applies_to(self, call: Call) -> bool:
         if call.kind not in ("operator", "composite") or call.out is not None:  # where results go says what they are
@@ -87,29 +87,33 @@ class Caster(Interceptor):
     def intercept(self, call: Call, call_next: Callable[[Call], Any]) -> Any:
         """The call with its arguments cast; an operator made of others runs in the precision of the whole."""
         dtype, m = self._wanted(call.op.name), modes()
+        within = self._alone(m)
         if dtype is not None:
-            call.args = tuple([self._cast(v, dtype, m) for v in call.args])
+            call.args = tuple([self._cast(v, dtype, m, within) for v in call.args])
         if call.kind == "operator":
-            answer = self._natively(call, m)
+            answer = NotImplemented if within is None else self._natively(call, m, within)
             return call_next(call) if answer is NotImplemented else answer
         if dtype is None:
             return call_next(call)
-        call.kwargs = {k: self._cast(v, dtype, m) for k, v in call.kwargs.items()}
+        call.kwargs = {k: self._cast(v, dtype, m, None) for k, v in call.kwargs.items()}
         change(watchers=tuple(w for w in m.watchers if w is not self))
         try:
             return call_next(call)
         finally:
             change(watchers=m.watchers)
 
-    def _natively(self, call: Call, m: Modes) -> Any:
-        """The operator by its native call, where that is for its arguments and nothing but this region is in force."""
+    def _alone(self, m: Modes) -> Modes | None:
+        """The modes without this region, where nothing else is in force; else None."""
+        known = self._within
+        if known[0] is not m:
+            within = m.with_(watchers=()) if m.watchers == (self,) else None
+            known = self._within = (m, within if within is RECORD or within is SILENT else None)
+        return known[1]
+
+    def _natively(self, call: Call, m: Modes, within: Modes) -> Any:
+        """The operator by its native call, where that is for its arguments."""
         quick = NATIVE_CALLS.get(call.op.name)
-        if quick is None or m.watchers != (self,):
-            return NotImplemented
-        if self._within[0] is not m:
-            self._within = (m, m.with_(watchers=()))
-        within = self._within[1]
-        if within is not RECORD and within is not SILENT:
+        if quick is None:
             return NotImplemented
         set_modes(within)
         try:
@@ -129,21 +133,40 @@ class Caster(Interceptor):
                 or (name.startswith(self.families) and name not in _AS_IT_COMES))
         return _FLOAT32 if found else None
 
-    def _cast(self, v: Any, dtype: Any, m: Any) -> Any:
+    def _cast(self, v: Any, dtype: Any, m: Modes, within: Modes | None) -> Any:
+        """``v`` in that dtype; ``within``: the modes in force, if they are those without this region."""
         kind = type(v)
         if kind in _UNCAST:
             return v
         if kind is list or kind is tuple:
-            return kind(self._cast(x, dtype, m) for x in v)
-        if not isinstance(v, Tensor) or v.dtype == dtype or str(v.dtype) not in ELIGIBLE:
+            return kind(self._cast(x, dtype, m, within) for x in v)
+        if not isinstance(v, Tensor):
             return v
-        known = self.casts() if m.grad and v.is_leaf and v.requires_grad else None
+        has = v.dtype
+        if has is dtype or has not in ELIGIBLE:
+            return v
+        known = self.casts() if m.grad and v.requires_grad and v.is_leaf else None
         if known is None:
-            return v.to(dtype)
+            return _in_type(v, dtype, m, within)
         found = known.get((id(v), dtype))
         if found is None or found[0] is not v or found[1] != v._version:  # written to since: cast again
-            found = known[id(v), dtype] = (v, v._version, v.to(dtype))
+            found = known[id(v), dtype] = (v, v._version, _in_type(v, dtype, m, within))
         return found[2]
+
+
+def _in_type(v: Tensor, dtype: Any, m: Modes, within: Modes | None) -> Any:
+    """``v.to(dtype)``: by the native call without a region, or in the modes ``m``."""
+    quick = NATIVE_CALLS.get("cast")
+    if quick is None or within is None:
+        return v.to(dtype)
+    set_modes(within)
+    try:
+        answer = quick(v, dtype)
+    except Exception:
+        answer = NotImplemented
+    finally:
+        set_modes(m)
+    return v.to(dtype) if answer is NotImplemented else answer
 
 
 _BFLOAT16 = ("cpu", "xla", "hpu")  # what is taken by default, float16 elsewhere
@@ -242,6 +265,8 @@ def set_autocast_dtype(device_type: str, dtype_: Any) -> None:
     if not isinstance(dtype_, dtype):
         raise TypeError("set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not "
             f"{type(dtype_).__name__}")
+    if dtype_ is get_autocast_dtype(kind):
+        return
     _dtypes.set({**_dtypes.get(), kind: dtype_})
     if caster(kind) is not None:
         switch(True, kind)
@@ -272,7 +297,8 @@ def casts() -> dict[Any, Any] | None:
 
 def clear_autocast_cache() -> None:
     """Forget the weights that were cast."""
-    _casts.set(None)
+    if _casts.get() is not None:
+        _casts.set(None)
 
 
 def exchange_casts(found: dict[Any, Any] | None) -> dict[Any, Any] | None:
@@ -367,7 +393,8 @@ class autocast(Scope):
             clear_autocast_cache()
         set_autocast_dtype(self.device, dtype)
         set_autocast_enabled(self.device, enabled)
-        set_autocast_cache_enabled(cached)
+        if cached is not is_autocast_cache_enabled():
+            set_autocast_cache_enabled(cached)
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         return decorate(lambda: self, func)
@@ -417,7 +444,7 @@ def _check_device(device_type: Any) -> None:
 
 def _cast_all(x: Any, dtype: Any) -> Any:
     if isinstance(x, Tensor):
-        return x.to(dtype) if str(x.dtype) in ELIGIBLE else x
+        return x.to(dtype) if x.dtype in ELIGIBLE else x
     if isinstance(x, dict):
         return {k: _cast_all(v, dtype) for k, v in x.items()}
     return type(x)(_cast_all(v, dtype) for v in x) if type(x) in (list, tuple) else x

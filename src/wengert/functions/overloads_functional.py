@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..arrays.dtypes import scalar_name
+from ..arrays.dtypes import is_half, scalar_name
 from ..arrays.errors import warn
 from ..graph.modes import map_levels, modes
 from ..ops.activation import _implied
@@ -165,7 +165,7 @@ def _is_everyday(input: Any, target: Any) -> bool:
         return False
     x, labels = input._wg_data, target._wg_data
     rows = bool(labels.ndim == 1 and x.ndim == 2 and len(x) == len(labels))
-    return rows and labels.dtype.char == "l" and x.dtype.kind == "f"
+    return rows and labels.dtype.char == "l" and (x.dtype.kind == "f" or is_half(x.dtype))
 
 
 def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
@@ -292,17 +292,22 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
             raise RuntimeError(f"{missing} must be defined in evaluation mode")
     channels = input.shape[1]
     refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    mapped = type(input) is classes.Batched_ or input._wg_opaque
     given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     for label, p in given.items():
-        if p is not None and p.numel() != channels:
+        if p is None:
+            continue
+        if p.numel() != channels:
             raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")
+        mapped = mapped or type(p) is classes.Batched_ or p._wg_opaque
     check_types(TRACED_OPS, input, "batch_norm", weight, bias, running_mean, running_var)
-    fixed = None
-    if any(x is not None and (type(x) is classes.Batched_ or x._wg_opaque) for x in (input, *given.values())):
+    if mapped:
         return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    fixed = None
     if not training:
-        mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x
-            for x in (running_mean._wg_data, running_var._wg_data))
+        mean, var = running_mean._wg_data, running_var._wg_data
+        if var.dtype.itemsize == 2 or mean.dtype.itemsize == 2:
+            mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x for x in (mean, var))
         fixed = Fixed(mean.copy(), 1 / np.sqrt(var + var.dtype.type(eps)))
     moments: list[Any] = []
     out = function("batch_norm_channels")(input, weight, bias, fixed, eps, moments)
