@@ -256,9 +256,12 @@ class _Builder:
             whole = self.found[0].time(i, "first", "backward", "walk")
             backward = max(backward, whole * 1.001 - found.time(i, "first"))
         if not self.segments[i].once:
-            recompute = math.inf  # just before its backward a block computes all that is missing, whatever the option
+            # Just before its backward a block computes all that is missing, whatever the option. That may be less than
+            # a block saves that keeps all: what a plain backward does not look at. Then another option describes it.
+            again, whole_block = self.again.span(i, "backward"), self.found[0].span(i, "first")
+            less = again.after - again.before <= saved < whole_block.after - whole_block.before - self.skips[i]
+            recompute = max(0.0, self.again.time(i, "backward", "walk") - backward) if keep is ALL or less else math.inf
             if keep is ALL:
-                recompute = max(0.0, self.again.time(i, "backward", "walk") - backward)
                 temp = max(temp, self._temporary(i, self.again.span(i, "backward"), saved))
         time = found.time(i, "first")
         backward += time - self._undrawn(i, time)

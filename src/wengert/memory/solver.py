@@ -296,7 +296,9 @@ class Table:
     def end(self, i: int, m: int) -> int:
         """The option in which the last block of a part is saved."""
         ends = self._ends(0, i)
-        return min((o for o in range(len(ends)) if ends[o][0] <= m), key=lambda o: ends[o][1])
+        fits = [o for o in range(len(ends)) if ends[o][0] <= m]
+        quickest = min(ends[o][1] for o in fits) * (1 + 1e-12)
+        return min((o for o in fits if ends[o][1] <= quickest), key=lambda o: ends[o][0])  # where equal: fewer bytes
 
 
 def _rounded(sizes: np.ndarray, unit: int) -> np.ndarray:
