@@ -80,21 +80,21 @@ void arithmetic_replace_complex(const char *name, struct loop *single, struct lo
     static struct loop numpy[2];
     if (strcmp(name, "exp")) return;
     if (!numpy[0].function) numpy[0] = *single, numpy[1] = *twice;
-    *single = (struct loop){complex_exp_f32, &numpy[0], NPY_CFLOAT};
-    *twice = (struct loop){complex_exp_f64, &numpy[1], NPY_CDOUBLE};
+    *single = (struct loop){complex_exp_f32, &numpy[0], NPY_CFLOAT, ROWS_NONE};
+    *twice = (struct loop){complex_exp_f64, &numpy[1], NPY_CDOUBLE, ROWS_NONE};
 }
 
 void arithmetic_replace(const char *name, struct loop *single, struct loop *twice)
 {
     static struct own owns[] = {
-#define ENTRY(name, nin) {#name, nin, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}, 0},
+#define ENTRY(name, nin) {#name, nin, NULL, NULL, NULL, NULL, {NULL, NULL, 0, ROWS_NONE}, {NULL, NULL, 0, ROWS_NONE}, 0},
         ARITHMETIC_KERNELS(ENTRY)
 #undef ENTRY
-#define ENTRY(name) {#name, 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}, 0},
+#define ENTRY(name) {#name, 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0, ROWS_NONE}, {NULL, NULL, 0, ROWS_NONE}, 0},
         SINGLE_KERNELS(ENTRY)
 #undef ENTRY
-        {"sin", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}, 0},
-        {"cos", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}, 0},
+        {"sin", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0, ROWS_NONE}, {NULL, NULL, 0, ROWS_NONE}, 0},
+        {"cos", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0, ROWS_NONE}, {NULL, NULL, 0, ROWS_NONE}, 0},
     };
     static int ready;
     if (!ready) {
@@ -119,7 +119,7 @@ void arithmetic_replace(const char *name, struct loop *single, struct loop *twic
             if (!own->single) own->tame_twice = kernels->tame_angles_f64;
             if (!strcmp(name, "tan")) own->tame_single = kernels->tame_angles_f32;
         }
-        if (own->single) *single = (struct loop){loop_single, own, NPY_FLOAT};
-        if (own->twice) *twice = (struct loop){loop_twice, own, NPY_DOUBLE};
+        if (own->single) *single = (struct loop){loop_single, own, NPY_FLOAT, ROWS_NONE};
+        if (own->twice) *twice = (struct loop){loop_twice, own, NPY_DOUBLE, ROWS_NONE};
     }
 }

@@ -250,9 +250,9 @@ int elementwise_loops(PyObject *ufunc, double *cost, struct loop *single, struct
     for (int i = 0; i < ENTRIES; i++) {
         if (entries[i].ufunc != ufunc) continue;
         *cost = entries[i].cost;
-        *single = (struct loop){plain_loop, &entries[i].kernel[SINGLE], NPY_FLOAT};
-        *twice = (struct loop){plain_loop, &entries[i].kernel[DOUBLE], NPY_DOUBLE};
-        *narrow = (struct loop){plain_loop, &entries[i].kernel[2], NPY_FLOAT};
+        *single = (struct loop){plain_loop, &entries[i].kernel[SINGLE], NPY_FLOAT, ROWS_NONE};
+        *twice = (struct loop){plain_loop, &entries[i].kernel[DOUBLE], NPY_DOUBLE, ROWS_NONE};
+        *narrow = (struct loop){plain_loop, &entries[i].kernel[2], NPY_FLOAT, ROWS_NONE};
         return 1;
     }
     return 0;

@@ -325,7 +325,8 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
         int known = (in < NPY_OBJECT || in == NPY_HALF) && (out < NPY_OBJECT || out == NPY_HALF);
         for (int k = 1; k < source->nin; k++) known &= types[k] == in;
         if (known && source->functions[row] && !self->loops[in].function)
-            self->loops[in] = (struct loop){source->functions[row], source->data ? (void *)source->data[row] : NULL, out};
+            self->loops[in] = (struct loop){source->functions[row], source->data ? (void *)source->data[row] : NULL, out,
+                                            ROWS_NONE};
     }
     const int own = elementwise_loops(ufunc, &self->cost, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE], &self->single);
     if (own) {
@@ -342,8 +343,9 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     if (!own) self->single = self->loops[NPY_FLOAT];
     if (self->single.function && strcmp(source->name, "nextafter")) {
         const int truth = self->single.out_type == NPY_BOOL;
-        if (self->loops[NPY_HALF].function) self->loops[NPY_HALF] = (struct loop){half_loop, self, truth ? NPY_BOOL : NPY_HALF};
-        self->loops[BRAIN] = (struct loop){brain_loop, self, truth ? NPY_BOOL : -1};
+        if (self->loops[NPY_HALF].function)
+            self->loops[NPY_HALF] = (struct loop){half_loop, self, truth ? NPY_BOOL : NPY_HALF, ROWS_NONE};
+        self->loops[BRAIN] = (struct loop){brain_loop, self, truth ? NPY_BOOL : -1, ROWS_NONE};
     }
     return (PyObject *)self;
 }

@@ -220,7 +220,8 @@ static PyObject *where(PyObject *module, PyObject *const *args, Py_ssize_t count
 {
     (void)module;
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    static const struct loop loops[] = {{where_8, NULL, 0}, {where_16, NULL, 0}, {where_32, NULL, 0}, {where_64, NULL, 0}};
+    static const struct loop loops[] = {{where_8, NULL, 0, ROWS_NONE}, {where_16, NULL, 0, ROWS_NONE},
+                                        {where_32, NULL, 0, ROWS_NONE}, {where_64, NULL, 0, ROWS_NONE}};
     union { double d; float f; } number[3];
     struct fast_job job = {.operands = 4};
     PyArrayObject *model = NULL;
