@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from wengert.distributed.mpi import watching
 from wengert.distributed.mpi.world import _runs
 
 from .conftest import PROGRAMS
@@ -80,6 +81,26 @@ def test_mpiexec_ends_the_job(mpiexec, how, said):
     if how == "raise":
         assert "rank 1 of 3 has failed" in ended.err, ended
     assert_all_gone(ended.out)
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="processes cannot be waited for here")
+def test_the_first_that_was_killed_is_named_however_slowly_its_watcher_starts(tmp_path, monkeypatch, capfd):
+    slow = tmp_path / "python"
+    slow.write_text(f'#!/bin/sh\nsleep 0.3\nexec {sys.executable} "$@"\n')
+    slow.chmod(0o755)
+    listening = watching.listen(3)
+    rank_of = "import sys, time\nfrom wengert.distributed.mpi import watching\n" \
+        "here = watching.connect(*map(int, sys.argv[1:]))\nprint(here is not None, flush=True)\ntime.sleep(100)"
+    ranks = [subprocess.Popen([sys.executable, "-c", rank_of, str(os.getpid()), str(rank)], stdout=subprocess.PIPE)
+        for rank in range(3)]
+    assert [process.stdout.readline() for process in ranks] == [b"True\n"] * 3
+    monkeypatch.setattr(sys, "executable", str(slow))
+    watcher = watching.start(listening, 3, {rank: process.pid for rank, process in enumerate(ranks)})
+    for rank in (1, 2, 0):
+        ranks[rank].kill()
+        ranks[rank].communicate()
+    watcher.wait(20)
+    assert f"rank 1 of 3 (process {ranks[1].pid} on " in capfd.readouterr().err
 
 
 def told(ended):

@@ -12,8 +12,8 @@ dist.init_process_group()
 how, rank = sys.argv[1], dist.get_rank()
 first = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
 x = torch.ones(2)
-dist.all_reduce(x)
 os.write(1, f"pid {os.getpid()}\nbegun at {time.time()}\n".encode())  # in one piece
+dist.all_reduce(x)  # all have written
 if rank == 1:
     if how == "raise" or (how == "once" and first):
         raise ValueError("no more numbers")

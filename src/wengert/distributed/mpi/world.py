@@ -100,10 +100,18 @@ class World(Processes):
         self.exit_code = 0  # with which the program is about to end
         here = {rank: pid for rank, (host, pid) in enumerate(self.peers) if host == self.host}
         self.first = min(here)  # of the ranks on this node
+        self.connection: socket.socket | None = None
         if manager is None and self.size > 1:
-            self.watcher = watching.start(self.size, here) if self.rank == self.first else None
-            self.comm.barrier()  # nobody leaves before it can be told
+            self._be_watched(here)
         at_exit(self.leave)
+
+    def _be_watched(self, here: dict[int, int]) -> None:
+        listening = watching.listen(len(here)) if self.rank == self.first else None
+        self.comm.barrier()
+        self.connection = watching.connect(here[self.first], self.rank)
+        self.comm.barrier()
+        self.watcher = None if listening is None else watching.start(listening, self.size, here)
+        self.comm.barrier()  # nobody ends before it is seen
 
     def leave(self) -> None:
         """End MPI, in step with the other ranks unless the program has failed."""
@@ -112,7 +120,7 @@ class World(Processes):
         failed = self.stuck or self.exit_code != 0 or getattr(sys, "last_value", None) is not None or _raising()
         sys.stdout.flush()
         if self.manager is None:
-            watching.leave(self.peers[self.first][1], self.rank)
+            watching.leave(self.connection)
             if failed:
                 sys.stderr.flush()
                 time.sleep(_SAID)
