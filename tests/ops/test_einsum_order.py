@@ -96,3 +96,13 @@ def test_refused():
     settings.enabled = False
     with pytest.raises(ValueError, match="opt_einsum is not enabled"):
         settings.strategy = "greedy"
+
+
+@pytest.mark.parametrize("equation, strides", [
+    ("ik,jk->ij", (5, 1)), ("ik,jk->ji", (4, 1)), ("bik,bjk->bji", (20, 4, 1)), ("iak,jk->ija", (10, 1, 5)),
+    ("iak,jk->jia", (8, 2, 1)), ("iak,jk->aji", (20, 1, 5)), ("iak,jck->icja", (70, 5, 1, 35)),
+    ("iak,jck->jiac", (7, 70, 35, 1)), ("k,ika->ai", (4, 1))])
+def test_the_product_of_two_lies_as_its_output_is_written(torch, equation, strides):
+    sizes = dict(zip("abijkc", (2, 3, 4, 5, 6, 7)))
+    operands = [torch.rand(*(sizes[c] for c in term)) for term in equation.split("->")[0].split(",")]
+    assert torch.einsum(equation, *operands).stride() == strides

@@ -42,7 +42,7 @@ def einsum(F, *args):
     for i, j, left, right, multiply, after in steps:
         b, a = row.pop(j), row.pop(i)
         a, b = _carry(F, a, left), _carry(F, b, right)
-        row.append(_carry(F, _product(F, a, b) if multiply else a * b, after))
+        row.append(_carry(F, multiply(F, a, b), after))
     return _carry(F, row[0], last)
 
 
@@ -54,6 +54,14 @@ def _product(F: Any, a: Any, b: Any) -> Any:
     if d.kind == "b":
         raise unsupported("bmm", d)
     return F.matmul(a, b)
+
+
+def _turned(F: Any, a: Any, b: Any) -> Any:
+    return _product(F, b, a)
+
+
+def _elementwise(F: Any, a: Any, b: Any) -> Any:
+    return a * b
 
 
 def _carry(F: Any, x: Any, todo: Any) -> Any:
@@ -204,7 +212,7 @@ def _plan(equation: str, shapes: Any, strategy: str | None) -> tuple[Any, Any, A
         i, j = path.pop(0) if path else _cheapest(rows, out, sizes) if strategy == "greedy" else in_turn
         keep = {*out, *(c for k, row in enumerate(rows) if k not in (i, j) for c in row)}
         right, left = rows.pop(j), rows.pop(i)
-        step, row = _pair(left, right, keep, out if not rows else None, sizes)
+        step, row = _pair(left, right, keep, out if not rows else None, sizes, len(terms) == 2)
         steps.append((i, j, *step))
         rows.append(row)
     return prepare, steps, _arranged(rows[0], out)
@@ -273,9 +281,12 @@ def _volume(row: Any, sizes: dict[Any, int]) -> int:
     return prod(sizes[c] for c in row)
 
 
-def _pair(a: list[Any], b: list[Any], keep: set[Any], out: list[Any] | None,
-        sizes: dict[Any, int]) -> tuple[tuple[Any, ...], list[Any]]:
-    """The product of two operands as one batched matrix product, or an elementwise one where nothing is summed."""
+def _pair(a: list[Any], b: list[Any], keep: set[Any], out: list[Any] | None, sizes: dict[Any, int],
+        alone: bool) -> tuple[tuple[Any, ...], list[Any]]:
+    """The product of two operands as one batched matrix product, or an elementwise one where nothing is summed.
+
+    Of an equation of two (``alone``) the result lies as the output is written, as far as a product can make it.
+    """
     ones = [c for c in a if c in b and c not in keep and sizes[c] == 1]
     summed = [c for c in a if c in b and c not in keep and c not in ones]
     batch = [c for c in a if c in b and c in keep]
@@ -283,18 +294,21 @@ def _pair(a: list[Any], b: list[Any], keep: set[Any], out: list[Any] | None,
     free_a, free_b = [c for c in a if c not in b], [c for c in b if c not in a]
     if not summed:
         order = [c for c in out if c in a or c in b] if out is not None else [*batch, *free_a, *free_b]
-        return (left + _spread(a, order), right + _spread(b, order), False, ()), order
-    shape, many_a, many_b = [sizes[c] for c in batch], len(free_a) != 1, len(free_b) != 1
-    k = _volume(summed, sizes)
-    left += _arranged(a, [*batch, *free_a, *summed])
-    right += _arranged(b, [*batch, *summed, *free_b])
-    if many_a or len(summed) != 1:
-        left.append(("reshape", (*shape, _volume(free_a, sizes), k)))
-    if many_b or len(summed) != 1:
-        right.append(("reshape", (*shape, k, _volume(free_b, sizes))))
-    result = [*batch, *free_a, *free_b]
-    after = [("reshape", tuple(sizes[c] for c in result))] if many_a or many_b else []
-    return (left, right, True, after), result
+        return (left + _spread(a, order), right + _spread(b, order), _elementwise, ()), order
+    turned = False
+    if alone and out is not None:
+        batch, free_a, free_b = ([c for c in out if c in row] for row in (batch, free_a, free_b))
+        free = [c for c in out if c in free_a or c in free_b]
+        turned = bool(free) and free[0] in free_b and free[-1] in free_a
+    shape, k = [sizes[c] for c in batch], _volume(summed, sizes)
+    for side, row, free, first in ((left, a, free_a, not turned), (right, b, free_b, turned)):
+        inner, n = [*free, *summed] if first else [*summed, *free], _volume(free, sizes)
+        side += _arranged(row, [*batch, *inner])
+        if len(free) != 1 or len(summed) != 1:
+            side.append(("reshape", (*shape, n, k) if first else (*shape, k, n)))
+    result = [*batch, *free_b, *free_a] if turned else [*batch, *free_a, *free_b]
+    after = [("reshape", tuple(sizes[c] for c in result))] if len(free_a) != 1 or len(free_b) != 1 else []
+    return (left, right, _turned if turned else _product, after), result
 
 
 def _reduced(row: list[Any], other: list[Any], keep: set[Any], ones: list[Any]) -> tuple[list[Any], list[Any]]:
