@@ -133,10 +133,12 @@ void fast_join_axes(struct fast_job *job, int ndim, const npy_intp *shape)
 
 /* ---- short rows ---- */
 
-/* What stands for an operand while blocks of rows are gone through. */
+/* What stands for an operand while blocks of rows are gone through: rows of one group, which is the axis before, or groups of rows
+ * that are few. */
 struct blocks {
     const struct fast_job *job;
-    size most;                       /* rows of a block */
+    size most, most_groups;          /* rows of a block, or groups */
+    int grouped;                     /* which of the two the buffers hold */
     const char *held[MAX_OPERANDS];  /* of which place the buffer holds the rows, where they are all the same */
     _Alignas(64) char buffer[MAX_OPERANDS][BLOCK + GATHER_CHUNK];
 };
@@ -144,7 +146,7 @@ struct blocks {
 static int are_short(const struct fast_job *job)
 {
     const int inner = job->axes - 1;
-    if (job->axes < 2 || job->shape[inner - 1] < FEW) return 0;
+    if (job->axes < 2 || (job->shape[inner - 1] < FEW && (job->axes < 3 || job->shape[inner - 2] < FEW))) return 0;
     for (int k = 0; k < job->operands; k++) {
         const npy_intp width = job->width[k];
         if (width * job->shape[inner] > SHORT || (width != 1 && width != 2 && width != 4 && width != 8)) return 0;
@@ -152,39 +154,49 @@ static int are_short(const struct fast_job *job)
     return 1;
 }
 
-/* The loop over `rows` rows at `data` by one call. */
-static void run_block(struct blocks *b, char *const *data, size rows)
+/* What lies at `from` to the buffer of operand k. */
+static void bring_together(struct blocks *b, int k, const char *from, size groups, size rows)
+{
+    const struct fast_job *job = b->job;
+    const int inner = job->axes - 1;
+    const npy_intp n = job->shape[inner], width = job->width[k], step = job->strides[k][inner], row_step = job->strides[k][inner - 1];
+    const npy_intp far = b->grouped ? job->strides[k][inner - 2] : 0;
+    const char *end = from + (groups - 1) * far + (rows - 1) * row_step + (n - 1) * step + width;
+    for (size g = 0; g < groups; g++)
+        kernels->gather(b->buffer[k] + g * rows * n * width, from + g * far, end, width, n, step, rows, row_step);
+}
+
+/* The loop over `groups` times `rows` rows at `data` by one call. */
+static void run_block(struct blocks *b, char *const *data, size groups, size rows)
 {
     const struct fast_job *job = b->job;
     const int inner = job->axes - 1, last = job->operands - 1;
     const npy_intp n = job->shape[inner];
-    npy_intp steps[MAX_OPERANDS], count = rows * n;
+    npy_intp steps[MAX_OPERANDS], count = groups * rows * n;
     char *here[MAX_OPERANDS];
     int straight = 1;
     for (int k = 0; k < job->operands; k++) {
         const npy_intp width = job->width[k], step = job->strides[k][inner], row_step = job->strides[k][inner - 1];
+        const npy_intp far = b->grouped ? job->strides[k][inner - 2] : rows * row_step;
         here[k] = data[k], steps[k] = width;
-        if (step == width && row_step == n * width) continue;
-        if (!step && !row_step && k < last) {
+        if (step == width && row_step == n * width && far == rows * row_step) continue;
+        if (!step && !row_step && !far && k < last) {
             steps[k] = 0;
             continue;
         }
         here[k] = b->buffer[k];
-        if (k == last) {
-            straight = 0;
-            continue;
-        }
-        const char *end = data[k] + (rows - 1) * row_step + (n - 1) * step + width;
-        if (row_step) kernels->gather(here[k], data[k], end, width, n, step, rows, row_step);
+        if (k == last) straight = 0;
+        else if (b->grouped ? far : row_step) bring_together(b, k, data[k], groups, rows);
         else if (b->held[k] != data[k]) {
-            kernels->gather(here[k], data[k], end, width, n, step, b->most, 0);
+            bring_together(b, k, data[k], b->grouped ? b->most_groups : 1, b->grouped ? rows : b->most);
             b->held[k] = data[k];
         }
     }
     job->loop->function(here, &count, steps, job->loop->data);
-    if (straight) return;
-    const npy_intp width = job->width[last], step = job->strides[last][inner], row_step = job->strides[last][inner - 1];
-    kernels->scatter(data[last], step, row_step, b->buffer[last], width, n, width, rows, n * width);
+    const npy_intp width = job->width[last], far = b->grouped ? job->strides[last][inner - 2] : 0;
+    for (size g = 0; g < groups && !straight; g++)
+        kernels->scatter(data[last] + g * far, job->strides[last][inner], job->strides[last][inner - 1], b->buffer[last] + g * rows * n * width,
+                         width, n, width, rows, n * width);
 }
 
 /* How many rows there are, up to `most`, from row `item` to `end` along the axis before the last; and where they begin. */
@@ -208,16 +220,25 @@ static void run_blocks(const struct fast_job *job, size begin, size end)
     struct blocks b;
     npy_intp widest = 1;
     char *data[MAX_OPERANDS];
-    b.job = job;
+    b.job = job, b.grouped = 0;
     for (int k = 0; k < job->operands; k++) {
         b.held[k] = NULL;
         if (job->width[k] > widest) widest = job->width[k];
     }
-    b.most = BLOCK / (widest * job->shape[inner]);
-    if (b.most > job->shape[inner - 1]) b.most = job->shape[inner - 1];
-    for (size item = begin, rows; item < end; item += rows) {
-        rows = rows_from(job, item, end, b.most, data);
-        run_block(&b, data, rows);
+    const size all = job->shape[inner - 1], block = BLOCK / (widest * job->shape[inner]);
+    b.most = block < all ? block : all, b.most_groups = job->axes > 2 ? block / all : 0;
+    for (size item = begin, rows, groups; item < end; item += groups * rows) {
+        rows = rows_from(job, item, end, b.most, data), groups = 1;
+        if (b.most_groups > 1 && rows == all) {
+            const size left = job->shape[inner - 2] - item / all % job->shape[inner - 2], full = (end - item) / all;
+            groups = left < full ? left : full;
+            if (groups > b.most_groups) groups = b.most_groups;
+        }
+        if (b.grouped != (groups > 1)) {
+            b.grouped = !b.grouped;
+            for (int k = 0; k < job->operands; k++) b.held[k] = NULL;
+        }
+        run_block(&b, data, groups, rows);
     }
 }
 

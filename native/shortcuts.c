@@ -193,22 +193,28 @@ static PyObject *mean(PyObject *module, PyObject *const *args, Py_ssize_t count)
 
 /* ---- choices ---- */
 
+/* All bits of one or of the other, which takes the same time whatever the condition is. */
 #define WHERE_LOOP(bits)                                                                                      \
+    static inline void choose_##bits(const char *condition, npy_intp step, const char *a, npy_intp a_step,    \
+                                     const char *b, npy_intp b_step, char *restrict out, npy_intp out_step, npy_intp n) \
+    {                                                                                                         \
+        for (npy_intp i = 0; i < n; i++) {                                                                    \
+            const uint##bits##_t mask = (uint##bits##_t)(0 - (uint##bits##_t)(condition[i * step] != 0));     \
+            const uint##bits##_t x = *(const uint##bits##_t *)(a + i * a_step), y = *(const uint##bits##_t *)(b + i * b_step); \
+            *(uint##bits##_t *)(out + i * out_step) = (uint##bits##_t)(y ^ ((x ^ y) & mask));                 \
+        }                                                                                                     \
+    }                                                                                                         \
     static void where_##bits(char **data, const npy_intp *count, const npy_intp *steps, void *unused)         \
     {                                                                                                         \
-        const char *condition = data[0], *a = data[1], *b = data[2];                                          \
-        char *out = data[3];                                                                                  \
+        const char *c = data[0], *a = data[1], *b = data[2];                                                  \
+        const npy_intp n = *count, w = bits / 8;                                                              \
         (void)unused;                                                                                         \
-        if (steps[0] == 1 && steps[1] == bits / 8 && steps[2] == bits / 8) {                                  \
-            for (npy_intp i = 0; i < *count; i++)                                                             \
-                ((uint##bits##_t *)out)[i] =                                                                  \
-                    condition[i] ? ((const uint##bits##_t *)a)[i] : ((const uint##bits##_t *)b)[i];           \
-            return;                                                                                           \
-        }                                                                                                     \
-        for (npy_intp i = 0; i < *count; i++)                                                                 \
-            *(uint##bits##_t *)(out + i * steps[3]) = condition[i * steps[0]]                                 \
-                                                          ? *(const uint##bits##_t *)(a + i * steps[1])       \
-                                                          : *(const uint##bits##_t *)(b + i * steps[2]);      \
+        if (steps[0] == 1 && steps[3] == w) {                                                                 \
+            if (steps[1] == w && steps[2] == w) choose_##bits(c, 1, a, w, b, w, data[3], w, n);               \
+            else if (steps[1] == w && !steps[2]) choose_##bits(c, 1, a, w, b, 0, data[3], w, n);              \
+            else if (!steps[1] && steps[2] == w) choose_##bits(c, 1, a, 0, b, w, data[3], w, n);              \
+            else choose_##bits(c, 1, a, steps[1], b, steps[2], data[3], w, n);                                \
+        } else choose_##bits(c, steps[0], a, steps[1], b, steps[2], data[3], steps[3], n);                    \
     }
 WHERE_LOOP(8)
 WHERE_LOOP(16)

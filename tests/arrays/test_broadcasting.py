@@ -149,3 +149,17 @@ def test_large_operands_that_lie_the_other_way_round(shape: tuple[int, ...]) -> 
     out = a.copy()
     K.multiply(out, turned, out)
     np.testing.assert_array_equal(out, a * a)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64, np.uint8])
+def test_where_is_its_plain_definition(dtype: Any) -> None:
+    """Short rows in groups, numbers, and NaN, whose bits stay."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 9, (70, 8, 3)).astype(dtype)
+    if dtype().dtype.kind == "f":
+        x[::3, 1] = np.nan
+    for condition in (x > 4, x[:1] > 4, x[:, :1] > 4, x[..., :1] > 4, x[0, 0] > 4):
+        for other in (x[:, :1], x[:1], x[..., :1], x[::-1], x.dtype.type(3), 0):
+            wanted = K.plain("where")(condition, x, other)
+            np.testing.assert_array_equal(K.where(condition, x, other), wanted)
+            np.testing.assert_array_equal(K.where(~condition, other, x), wanted)

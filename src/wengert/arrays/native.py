@@ -122,7 +122,7 @@ for _module, _names in {
     lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "top_places"),
     layout: ("joined", "triangle", "pieces"),
     shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "within", "class_losses", "cross_entropy",
-        "cross_entropy_grad"),
+        "cross_entropy_grad", "where"),
     _plain_attention: ("attention",),
 }.items():
     globals().update({name: _or_plain(name, _module) for name in _names})

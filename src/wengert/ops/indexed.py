@@ -230,6 +230,9 @@ def masked_fill(input: Array, mask: Array, value):
     if isinstance(value, complex) and input.dtype.kind != "c":
         raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} "
             "without overflow")
+    if (type(value) in (int, float) and input.dtype.char in "fd" and type(input) is type(mask) is np.ndarray
+            and input.flags.c_contiguous):
+        return K.where(mask, float(value), input)  # which does not branch on each
     out = as_copy(input if input.shape == mask.shape
         else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))
     np.copyto(out, value, where=mask, casting="unsafe")

@@ -9,7 +9,6 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, has_memory
-from ..arrays.plain.shortcuts import where as choose
 from ..graph.modes import map_levels, modes
 from .operator import Array, family
 from .refusals import only, unsupported, without
@@ -409,4 +408,4 @@ def where(condition: Array, input: Array, other: Array):
             found = dt.scalar_name(condition.dtype)
             raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {found}")
         condition = condition != 0
-    return choose(condition, input, other)
+    return K.where(condition, input, other)
