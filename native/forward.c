@@ -93,6 +93,24 @@ static PyArray_Descr *common_type(const Operation *self, const struct call *c)
     return d;
 }
 
+/* The type of the first tensor, of 16 bits, where those that go with it are of it or of float32 and the forward takes them so, as
+ * normalisations take their statistics and weights in an autocast region; else NULL. */
+static PyArray_Descr *mixed_type(const Operation *self, const struct call *c)
+{
+    if (self->promote != NO_PROMOTION || self->halves & (IN_FLOAT32 | KERNEL_TAKES) || self->writes || self->view == ALWAYS_VIEW) return NULL;
+    PyArray_Descr *d = NULL;
+    for (int i = 0; i < self->floats; i++) {
+        const int p = self->float_at[i];
+        if (!c->owned[p]) continue; /* None */
+        if (PyList_CheckExact(c->raw[p])) return NULL;
+        PyArray_Descr *own = PyArray_DESCR((PyArrayObject *)c->raw[p]);
+        if (!d && own->type_num != NPY_HALF && !is_brain(own->type_num)) return NULL;
+        if (!d) d = own;
+        else if (own != d && own != at.f32) return NULL;
+    }
+    return d;
+}
+
 /* wengert.arrays.kernels.cast */
 static PyObject *cast_to(PyObject *array, PyArray_Descr *d)
 {
@@ -284,6 +302,7 @@ PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *g
     if (self->early && is_everyday_type(c) && (answer = view_of(self, c))) return answer;
     PyArray_Descr *d = common_type(self, c);
     if (!d && self->mixes) d = brought_together(self, c);
+    if (!d && !self->mixes) d = mixed_type(self, c);
     if (!d) return NULL;
     const int floating = d == at.f32 || d == at.f64;
     c->conjugates = !(self->halves & REAL) && (d == at.c64 || d == at.c128);

@@ -81,6 +81,9 @@ static PyObject *perform(const Operation *self, PyObject *const *args, PyObject 
         recording = SLOT(modes, at.grad) == Py_True;
         silent = !recording;
         grad_scope = Py_NewRef(SLOT(modes, at.grad_scope));
+    } else if (!recording && !silent && PyDict_Check(SLOT(modes, at.passes)) && PyDict_Contains(SLOT(modes, at.passes), self->name) == 1) {
+        recording = SLOT(modes, at.grad) == Py_True;
+        silent = !recording;
     }
     Py_XDECREF(modes);
     if ((!recording && !silent) || (self->writes && grad_scope)) {
@@ -200,6 +203,10 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     self->saved = take_saved(saved, self->save);
     self->consts = take_saved(consts, self->constant);
     self->op = Py_NewRef(op);
+    if (!(self->name = PyObject_GetAttrString(op, "name"))) {
+        Py_DECREF(self);
+        return NULL;
+    }
     self->forward = Py_NewRef(forward);
     self->kernel = Py_NewRef(kernel);
     self->keywords = Py_NewRef(names);
@@ -223,7 +230,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
 static void operation_dealloc(PyObject *object)
 {
     Operation *self = (Operation *)object;
-    PyObject *fields[] = {self->op, self->forward, self->kernel, self->keywords, self->node, self->result_type, self->defaults, self->others};
+    PyObject *fields[] = {self->op, self->name, self->forward, self->kernel, self->keywords, self->node, self->result_type, self->defaults, self->others};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) Py_XDECREF(fields[i]);
     Py_TYPE(object)->tp_free(object);
 }

@@ -26,7 +26,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *op, *forward, *kernel, *keywords, *node, *result_type, *defaults;
+    PyObject *op, *name, *forward, *kernel, *keywords, *node, *result_type, *defaults;
     PyObject *others; /* None, or for each parameter the class of the node where it is no tensor */
     int params, floats, wrt, saved, consts, outputs, live, aux; /* outputs: 0 where the forward gives any number */
     char promote, view;
@@ -53,7 +53,7 @@ struct classes {
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
     Py_ssize_t base, creation, last, version, window;             /* of a view */
     Py_ssize_t variable;                                          /* of an accumulator */
-    Py_ssize_t grad, quick, grad_scope;                               /* of the modes */
+    Py_ssize_t grad, quick, passes, grad_scope;                       /* of the modes */
     Py_ssize_t requires_grad, accumulator, meta_view, meta_hooks, grad_dtype, retained; /* of a tensor's meta */
     PyObject **meta_defaults;                                     /* pairs: offset as an int, value */
 };

@@ -59,7 +59,8 @@ static PyObject *tape(PyObject *module, PyObject *args)
         {at.view_class, "window", &at.window}, {at.meta_class, "requires_grad", &at.requires_grad},
         {at.meta_class, "accumulator", &at.accumulator}, {at.meta_class, "hooks", &at.meta_hooks},
         {at.meta_class, "grad_dtype", &at.grad_dtype}, {at.accumulate, "variable", &at.variable}, {(PyObject *)Py_TYPE(at.record), "grad", &at.grad},
-        {(PyObject *)Py_TYPE(at.record), "quick", &at.quick}, {(PyObject *)Py_TYPE(at.record), "grad_scope", &at.grad_scope}, {at.meta_class, "view", &at.meta_view},
+        {(PyObject *)Py_TYPE(at.record), "quick", &at.quick}, {(PyObject *)Py_TYPE(at.record), "passes", &at.passes},
+        {(PyObject *)Py_TYPE(at.record), "grad_scope", &at.grad_scope}, {at.meta_class, "view", &at.meta_view},
         {at.meta_class, "retained", &at.retained},
     };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)

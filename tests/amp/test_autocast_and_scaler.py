@@ -367,3 +367,62 @@ def test_errors_hooks_and_nodes_inside_are_those_outside(torch):
     assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
     z.sum().backward()
     assert w.grad.dtype == torch.float32
+
+
+def test_what_is_not_cast_is_recorded_as_outside_and_seen_by_others(torch):
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(2):  # from the second time on it is known that the operators are not cast
+        with torch.autocast("cpu"):
+            assert torch.relu(x).requires_grad
+            with torch.no_grad():
+                assert not torch.relu(x).requires_grad
+            with torch.inference_mode():
+                assert torch.relu(x).is_inference()
+            packed = []
+            with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+                torch.tanh(x)
+            assert len(packed) == 1
+            y = (x * x).clone()
+            y.add_(1).mul_(2)
+            (y + torch.relu(x)).sum().backward()
+        assert x.grad.tolist() == [5.0] * 3
+        x.grad = None
+
+
+def test_modes_inside_a_region_see_what_is_not_cast(torch):
+    seen = []
+
+    class Names(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    with torch.autocast("cpu"):
+        for _ in range(2):
+            torch.relu(torch.ones(2))
+        with Names():
+            torch.relu(torch.ones(2))
+    assert "relu" in seen
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_normalisations_take_16_bits_with_weights_of_float32(torch, grad):
+    torch.manual_seed(0)
+    n = torch.nn
+    for norm, shape in ((n.BatchNorm2d(4).eval(), (2, 4, 3, 3)), (n.BatchNorm2d(4), (2, 4, 3, 3)),
+            (n.LayerNorm(8), (5, 8)), (n.GroupNorm(2, 4), (2, 4, 3, 3))):
+        with torch.no_grad():
+            norm.weight.uniform_(0.5, 2)
+            norm.bias.uniform_(-1, 1)
+        x = torch.randn(shape).bfloat16().requires_grad_(grad)
+        wide = x.detach().float().requires_grad_(grad)
+        y = norm(x)
+        expected = norm(wide)
+        assert y.dtype == torch.bfloat16 and y.requires_grad
+        torch.testing.assert_close(y.float(), expected, atol=0.02, rtol=0.02)
+        given = [norm.weight, norm.bias, *([x] if grad else [])]
+        found = torch.autograd.grad(y.float().pow(2).sum(), given)
+        right = torch.autograd.grad(expected.pow(2).sum(), [norm.weight, norm.bias, *([wide] if grad else [])])
+        assert [g.dtype for g in found] == [p.dtype for p in given]
+        for a, b in zip(found, right):
+            torch.testing.assert_close(a.float(), b, atol=0.1, rtol=0.05)

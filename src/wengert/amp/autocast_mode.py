@@ -72,11 +72,13 @@ class Caster(Interceptor):
     lower, single = LOWER, FLOAT
     families: tuple[str, ...] = _FLOAT_FAMILIES
     asked: dict[str, bool] = {}  # of the names that came, whether they are computed in float32
+    passes: dict[str, bool] | None = {}
 
     def __init__(self, dtype: Any, casts: Callable[[], dict[Any, Any] | None], kind: str = "cpu") -> None:
         self.dtype, self.casts, self.kind = dtype, casts, kind
         if kind != "cpu":
             self.lower, self.single, self.families, self.asked = CUDA_LOWER, CUDA_FLOAT, (), _ASKED_OF_CUDA
+            self.passes = None
         self._within: tuple[Modes | None, Modes | None] = (None, None)  # modes, and what `_alone` gives for them
 
     def applies_to(self, call: Call) -> bool:
@@ -131,6 +133,8 @@ class Caster(Interceptor):
         if found is None:
             found = self.asked[name] = (name in self.single
                 or (name.startswith(self.families) and name not in _AS_IT_COMES))
+            if not found and self.passes is not None:
+                self.passes[name] = True
         return _FLOAT32 if found else None
 
     def _cast(self, v: Any, dtype: Any, m: Modes, within: Modes | None) -> Any:
@@ -169,6 +173,7 @@ def _in_type(v: Tensor, dtype: Any, m: Modes, within: Modes | None) -> Any:
     return v.to(dtype) if answer is NotImplemented else answer
 
 
+_casters: dict[Any, Caster] = {}  # of each kind of device and precision
 _BFLOAT16 = ("cpu", "xla", "hpu")  # what is taken by default, float16 elsewhere
 _KNOWN = (*_BFLOAT16, "cuda", "mps", "xpu", "ipu", "mtia", "maia")
 
@@ -249,8 +254,15 @@ def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
 
 def switch(enabled: bool, kind: str = "cpu") -> None:
     """Switch autocast on or off for a kind of device, with what is set at the time."""
-    others = tuple(o for o in modes().watchers if not (isinstance(o, Caster) and o.kind == kind))
-    change(watchers=(*others, Caster(get_autocast_dtype(kind), casts, kind)) if enabled else others)
+    m, wanted = modes(), get_autocast_dtype(kind) if enabled else None
+    found = m.derived.get((Caster, kind, wanted))
+    if found is None:
+        others = tuple(o for o in m.watchers if not (isinstance(o, Caster) and o.kind == kind))
+        if enabled:
+            one = _casters.get((kind, wanted))
+            others = (*others, one or _casters.setdefault((kind, wanted), Caster(wanted, casts, kind)))
+        found = m.derived.setdefault((Caster, kind, wanted), m.with_(watchers=others))
+    set_modes(found)
 
 
 def get_autocast_dtype(device_type: str) -> Any:

@@ -50,14 +50,14 @@ class Modes:
     ``as_strided``. ``mutation``: None, or an object whose ``before_write(tensor)`` is called before in-place writes.
     ``grad_scope``: None, or the ``GradScope`` of the innermost ``torch.func`` derivative whose function is running: new
     tensors refer to it in their version counter, because only they may be written to. ``quick``: nothing but
-    ``grad_scope`` differs from the default state.
+    ``grad_scope`` differs from the default state. ``passes``: names of operators for which only ``grad`` counts.
 
     Packages that extend the engine add fields of their own: see ``add_field``.
     """
 
     __slots__ = ("__dict__", "_interceptors", "below_autograd", "derived", "grad", "grad_scope", "grad_suppressed",
-        "inference", "more", "mutation", "quick", "saved_tensor_hooks", "saved_tensor_hooks_disabled", "view_replay",
-        "watchers")
+        "inference", "more", "mutation", "passes", "quick", "saved_tensor_hooks", "saved_tensor_hooks_disabled",
+        "view_replay", "watchers")
 
     if TYPE_CHECKING:
 
@@ -69,8 +69,8 @@ class Modes:
         self.saved_tensor_hooks_disabled: str | None = None
         self.watchers: tuple[Interceptor, ...] = ()
         self.view_replay = self.below_autograd = self.quick = False
-        self.mutation: Any = None
-        self.grad_scope: Any = None
+        none: Any = None
+        self.mutation = self.passes = self.grad_scope = none
         self.derived: dict[Any, Modes] = {}  # cache of ``with_`` for changes that are only True, False or None
         self.more: dict[str, Any] = {}  # the fields of ``add_field`` that are not what they are by default
         self._interceptors: tuple[int, tuple[Interceptor, ...]] = (-1, ())
@@ -124,9 +124,11 @@ class Modes:
         if new.inference or new.below_autograd or self.grad_suppressed:
             wanted, may = changes.get("grad", self.grad_mode), not (new.inference or new.below_autograd)
             new.grad, new.grad_suppressed = wanted and may, wanted and not may
-        further = new.saved_tensor_hooks or new.saved_tensor_hooks_disabled or new.watchers or new.more
-        plain = not (further or new.view_replay or new.mutation or new.below_autograd)
-        new.quick = plain and new.grad_scope is not None and not (new.inference or new.grad_suppressed)
+        further = new.saved_tensor_hooks or new.saved_tensor_hooks_disabled or new.more
+        alone = not (further or new.view_replay or new.mutation or new.below_autograd)
+        plain, usual = alone and not new.watchers, not (new.inference or new.grad_suppressed)
+        new.quick, alone = plain and new.grad_scope is not None and usual, alone and new.grad_scope is None and usual
+        new.passes = new.watchers[0].passes if alone and len(new.watchers) == 1 else None
         if plain and new.grad_scope is None:  # interned, so that the hot path can test identity
             if new.inference:
                 return new if new.grad_suppressed else INFERENCE
@@ -150,8 +152,7 @@ def add_field(name: str, interceptor: Interceptor | None = None, default: Any = 
         FIELD_INTERCEPTORS[name] = interceptor
 
 
-RECORD = Modes()
-SILENT, INFERENCE = Modes(), Modes()
+RECORD, SILENT, INFERENCE = Modes(), Modes(), Modes()
 SILENT.grad = INFERENCE.grad = False
 INFERENCE.inference = True
 _PLAIN = {True: RECORD, False: SILENT}

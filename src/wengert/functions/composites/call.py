@@ -45,7 +45,8 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
         out = kwargs.pop("out", None) if kwargs else None
         interceptors = modes().interceptors
         try:
-            if (len(interceptors) == 1 or all(i.by_class for i in interceptors)) and _known(args, kwargs):
+            if (len(interceptors) == 1 or all(i.by_class or (i.passes is not None and op.name in i.passes)
+                    for i in interceptors)) and _known(args, kwargs):
                 return run(args, kwargs, out)
             asked = Call("composite", op, args, lambda call: run(call.args, call.kwargs, call.out), out,
                 public if op.places else None, kwargs)
