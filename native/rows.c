@@ -56,6 +56,25 @@ static void work_on_rows(void *context, size begin, size end, int chunk)
     softmax_rows(job, job->out + begin * step, job->a + begin * step, job->b ? job->b + begin * step : NULL, end - begin);
 }
 
+static float rounded(float x, int narrow)
+{
+    uint16_t to;
+    narrowed((char *)&to, &x, 1, narrow);
+    widened(&x, (const char *)&to, 1, narrow);
+    return x;
+}
+
+/* A row of log_softmax of 16 bits, where the sum and its logarithm are rounded, too: `out` has them unrounded, and is the logarithm of the
+ * sum below zero where `x` is largest. */
+static void log_softmax_rounded(float *out, const float *x, size n, int narrow)
+{
+    float top, least;
+    kernels->fold_largest_f32(&top, x, 1, n);
+    kernels->fold_largest_f32(&least, out, 1, n);
+    const float shift = rounded(logf(rounded(expf(-least), narrow)), narrow);
+    for (size i = 0; i < n; i++) out[i] = (x[i] - top) - shift;
+}
+
 static void work_on_narrow_rows(void *context, size begin, size end, int chunk)
 {
     const struct softmax_job *job = context;
@@ -66,6 +85,7 @@ static void work_on_narrow_rows(void *context, size begin, size end, int chunk)
         widened(a, job->a + at, rows * job->n, job->narrow);
         if (job->b) widened(b, job->b + at, rows * job->n, job->narrow);
         softmax_rows(job, (char *)out, (const char *)a, (const char *)b, rows);
+        for (size k = 0; k < rows && job->kind == LOG_SOFTMAX; k++) log_softmax_rounded(out + k * job->n, a + k * job->n, job->n, job->narrow);
         narrowed(job->out + at, out, rows * job->n, job->narrow);
     }
 }

@@ -212,11 +212,10 @@ def softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
 
 
 def log_softmax(x: Array, axis: int = -1) -> Array:
-    if is_half(x):
-        return (rows.half_log_softmax(x) if axis in (-1, x.ndim - 1) and x.size
-            else cast(log_softmax(widened(x), axis), x.dtype))
     value = _kernels.log_softmax(x, axis)
-    return rows.log_softmax(x, axis) if value is NotImplemented else value
+    if value is NotImplemented:
+        return cast(log_softmax(widened(x), axis), x.dtype) if is_half(x) else rows.log_softmax(x, axis)
+    return value  # type: ignore[no-any-return]
 
 
 def log_softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
@@ -267,14 +266,17 @@ def layer_norm_twice(u: Array, g: Array, x: Array, weight: Array | None, of_weig
 
 
 def rms_norm(x: Array, dims: int, weight: Array | None, eps: float) -> tuple[Array, Array]:
-    value = _kernels.normalize(x, dims, weight, None, eps, False)
+    value = _kernels.normalize(x, dims, widened(weight) if is_half(x) else weight, None, eps, False)
     return rows.rms_norm(x, dims, weight, eps) if value is NotImplemented else value
 
 
 def rms_norm_grad(g: Array, x: Array, rstd: Array, weight: Array | None, dims: int,
         needed: tuple[bool, bool] = (True, True)) -> tuple[Array | None, Array | None]:
-    value = _kernels.normalize_grad(g, x, None, rstd, weight, dims, *needed, False)
-    return rows.rms_norm_grad(g, x, rstd, weight, dims, needed) if value is NotImplemented else value[:2]
+    half = is_half(x)
+    value = _kernels.normalize_grad(g, x, None, rstd, widened(weight) if half else weight, dims, *needed, False)
+    if value is NotImplemented:
+        return rows.rms_norm_grad(g, x, rstd, weight, dims, needed)
+    return value[0], cast(value[1], x.dtype) if half and value[1] is not None else value[1]
 
 
 def batch_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
