@@ -240,8 +240,21 @@ struct scatter_job {
     const char *values;
     const int64_t *index;
     size count, rows, width;
-    int type;
+    int type, narrow; /* narrow: of 16 bits, as narrow_kind has it */
 };
+
+/* A row of 16 bits added to another, and rounded, COLUMNS numbers at a time. */
+static void add_narrow(uint16_t *out, const uint16_t *values, size width, int narrow)
+{
+    float sum[COLUMNS], row[COLUMNS];
+    for (size at = 0; at < width; at += COLUMNS) {
+        const size n = width - at < COLUMNS ? width - at : COLUMNS;
+        (narrow == 2 ? kernels->widen_brain : kernels->widen_half)(sum, out + at, n);
+        (narrow == 2 ? kernels->widen_brain : kernels->widen_half)(row, values + at, n);
+        kernels->add_f32(sum, row, n);
+        (narrow == 2 ? kernels->narrow_brain : kernels->narrow_half)(out + at, sum, n);
+    }
+}
 
 /* Each chunk owns a range of rows of `out`, and takes from the whole list what falls there: the order of additions to a
  * row, and so the result, does not depend on the number of threads. */
@@ -252,7 +265,9 @@ static void scatter_task(void *context, size begin, size end, int chunk)
     for (size k = 0; k < job->count; k++) {
         const size row = job->index[k] < 0 ? job->index[k] + job->rows : job->index[k];
         if (row < begin || row >= end) continue;
-        if (job->type == NPY_FLOAT)
+        if (job->narrow)
+            add_narrow((uint16_t *)job->out + row * job->width, (const uint16_t *)job->values + k * job->width, job->width, job->narrow);
+        else if (job->type == NPY_FLOAT)
             kernels->add_f32((float *)job->out + row * job->width, (const float *)job->values + k * job->width, job->width);
         else
             kernels->add_f64((double *)job->out + row * job->width, (const double *)job->values + k * job->width, job->width);
@@ -265,14 +280,16 @@ static PyObject *add_at(PyObject *module, PyObject *const *args, Py_ssize_t coun
     (void)module;
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
     PyArrayObject *out = (PyArrayObject *)args[0];
-    if (!is_real(args[0]) || !is_like(args[2], args[0]) || PyArray_NDIM(out) < 1 || !PyArray_ISCARRAY(out) ||
-        !PyArray_Check(args[1]) || PyArray_TYPE((PyArrayObject *)args[1]) != NPY_INT64)
+    const int narrow = narrow_kind(args[0]);
+    if (narrow ? narrow_kind(args[2]) != narrow : !is_real(args[0]) || !is_like(args[2], args[0])) NOT_HANDLED();
+    if (PyArray_NDIM(out) < 1 || !PyArray_ISCARRAY(out) || !PyArray_Check(args[1]) ||
+        PyArray_TYPE((PyArrayObject *)args[1]) != NPY_INT64)
         NOT_HANDLED();
     PyArrayObject *index = contiguous(args[1]), *values = contiguous(args[2]);
     PyObject *result = NULL;
     if (!index || !values) goto done;
     struct scatter_job job = {PyArray_BYTES(out), PyArray_BYTES(values), PyArray_DATA(index), PyArray_SIZE(index),
-                              PyArray_DIM(out, 0), 1, PyArray_TYPE(out)};
+                              PyArray_DIM(out, 0), 1, PyArray_TYPE(out), narrow};
     for (int k = 1; k < PyArray_NDIM(out); k++) job.width *= PyArray_DIM(out, k);
     if (PyArray_SIZE(values) != job.count * job.width) {
         PyErr_SetString(PyExc_ValueError, "add_at: values must have the shape of index followed by that of a row");

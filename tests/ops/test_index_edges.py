@@ -93,3 +93,40 @@ def test_classes_that_are_ignored_or_none(torch, target, ignored):
     found.backward()
     assert x.grad.sum().item() == pytest.approx(-1)
     assert sorted(map(tuple, x.grad.nonzero().tolist())) == kept
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "int64"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_an_index_expanded_from_one_line_names_whole_slices(torch, dtype, dim):
+    torch.manual_seed(0)
+    kind = getattr(torch, dtype)
+    x = torch.randint(-8, 8, (4, 5, 3)).to(kind)
+    line = torch.tensor([3, 0, 3, 1, 2, 3])
+    shape = [6 if i == dim else n for i, n in enumerate(x.shape)]
+    index = line.reshape([-1 if i == dim else 1 for i in range(3)]).expand(shape)
+    src = torch.randint(-8, 8, shape).to(kind)
+    taken, added = torch.gather(x, dim, index), x.scatter_add(dim, index, src)
+    assert torch.equal(taken, torch.gather(x, dim, index.contiguous()))
+    assert torch.equal(added, x.scatter_add(dim, index.contiguous(), src))
+    if kind.is_floating_point:
+        for at in (index, index.contiguous()):
+            x.requires_grad_().grad = None
+            torch.gather(x, dim, at).backward(src)
+            assert torch.equal(x.grad, torch.zeros_like(x).scatter_add(dim, index, src))
+    for bad in (-1, x.shape[dim]):
+        wrong = torch.full_like(line, bad).reshape([-1 if i == dim else 1 for i in range(3)]).expand(shape)
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            torch.gather(x.detach(), dim, wrong)
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            x.detach().scatter_add(dim, wrong, src)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_rows_of_16_bits_are_rounded_at_each_addition(torch, dtype):
+    kind = getattr(torch, dtype)
+    torch.manual_seed(0)
+    x, values, places = torch.randn(7, 700).to(kind), torch.randn(40, 700).to(kind), torch.randint(-7, 7, (40,))
+    expected = x.clone()
+    for place, row in zip(places.tolist(), values):
+        expected[place] += row
+    assert torch.equal(x.index_put((places,), values, accumulate=True), expected)

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import kernels as K
 from .array_likes import as_array, in_rows
+from .dtypes import is_half
 from .plain.shortcuts import SQUARES
 
 _WORTH_FOLDING = 2048  # below, NumPy's way in is as short, but for squares, which take it twice
@@ -93,8 +94,8 @@ def add_at_places(out: Any, indices: Any, values: Any) -> bool:
     was so.
     """
     named = [i for i in indices if i is not None]
-    n, before = len(named), next(d for d, i in enumerate(indices) if i is not None)
-    if (not out.size or out.dtype.kind not in "fc" or out.dtype.itemsize == 2
+    n, before, half = len(named), next(d for d, i in enumerate(indices) if i is not None), is_half(out.dtype)
+    if (not out.size or (half and not K.available) or not (half or out.dtype.kind in "fc")
             or ((n > 1 or before) and not out.flags.c_contiguous)
             or not all(i.dtype.kind in "iu" for i in named)
             or (n > 1 and any(i is None for i in indices[before : before + n]))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.errors import alert
-from ..arrays.reduce import wide_type
+from ..arrays.reduce import in_each, wide_type
 from .errors import common_shape
 from .operator import Array, family
 from .views import axis
@@ -70,6 +71,37 @@ def add_flat(out: Any, places: Any, values: Any) -> Any:
     return out
 
 
+def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
+    """Add the slices of ``values`` along ``dim`` to those of the contiguous ``out`` that ``index`` names."""
+    if not values.size:
+        return out
+    if dim:
+        n, row = out.shape[dim], out.shape[dim + 1 :]
+        index = in_each(index, prod(out.shape[:dim]), n)
+        return add_rows(out.reshape(-1, *row), 0, index, values.reshape(-1, *row)).reshape(out.shape)
+    if out.dtype.kind in "fcVW":
+        wide = wide_type(out.dtype)
+        if dt.is_half(out.dtype):
+            return K.cast(K.add_at(K.cast(out, dt.F32), index, K.cast(in_rows(values), dt.F32)), out.dtype)
+        if wide is not None:
+            return K.add_at(out.astype(wide), index, values.astype(wide)).astype(out.dtype)
+        return K.add_at(out, index, in_rows(values))
+    (np.logical_or if out.dtype.kind == "b" else np.add).at(out, index, values)
+    return out
+
+
+def _of_slices(index: Any, shape: tuple[int, ...], dim: int) -> Any:
+    """The places along ``dim`` where ``index`` was expanded from one line, which then names whole slices of an array of
+    ``shape``; else None.
+    """
+    if type(index) is not np.ndarray or index.ndim < 2 or index.ndim != len(shape) or not index.size:
+        return None
+    for i, (n, step) in enumerate(zip(index.shape, index.strides)):
+        if i != dim and (n != shape[i] or (step and n > 1)):
+            return None
+    return index[(0,) * dim + (slice(None),) + (0,) * (index.ndim - dim - 1)]
+
+
 def match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
     """The conditions of gather and scatter on the shapes of their arguments."""
     if index.ndim and index.shape == input.shape and (src is None or src.shape == index.shape):
@@ -120,6 +152,10 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
         return new_filled(input, np.empty, index.shape, input.dtype)
     index = whole("gather", index)
     match("gather", input, dim, index)
+    line = _of_slices(index, input.shape, dim)
+    if line is not None and type(input) is np.ndarray:
+        inside(line, input.shape[dim], dim)
+        return input.take(line, dim)
     if input.ndim and index.ndim:
         try:
             return K.take_along(input, dim, index)
@@ -148,6 +184,8 @@ def scattered(input: Array, dim, index: Array, size, exact=False):
         out += input.reshape(-1).sum()
     elif exact:
         K.put_along(out, dim, index, input)
+    elif (line := _of_slices(index, size, dim)) is not None:
+        out = add_rows(out, dim, line, input)
     elif _quick(out, dim, index) and index.shape == input.shape:
         K.add_along(out, dim, index, input)
     else:
@@ -228,8 +266,12 @@ def scatter_add(input: Array, dim, index: Array, src: Array):
     tensor([4., 0., 2.])
     """
     quick = _quick(input, axis(dim, input.ndim), index)
-    d, index, src = _ready("scatter_add", input, dim, index, src, not quick)
+    line = _of_slices(index, input.shape, axis(dim, input.ndim))
+    d, index, src = _ready("scatter_add", input, dim, index, src, not quick and line is None)
     out = as_copy(input, order="C")
+    if line is not None:
+        inside(line, input.shape[d], d)
+        return add_rows(out, d, whole("scatter_add", line), src)
     if quick:
         return _written(K.add_along, out, d, index, src)
     return add_flat(out, flat_places(index, input.shape, d) if input.ndim else index, src) if index.size else out

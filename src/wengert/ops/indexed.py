@@ -9,10 +9,10 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
-from ..arrays.reduce import add_slices, in_each, wide_type
+from ..arrays.array_likes import as_array, as_copy, new_filled
+from ..arrays.reduce import add_slices
 from .errors import common_shape
-from .gather import whole
+from .gather import add_rows, whole
 from .loss import Bits
 from .operator import Array, family
 from .refusals import unsupported
@@ -22,23 +22,6 @@ operator, composite = family("torch", "Tensor")
 
 
 # -- slices ------------------------------------------------------------------------------------------------------------
-
-
-def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
-    """Add the slices of ``values`` along ``dim`` to those of the contiguous ``out`` that ``index`` names."""
-    if not values.size:
-        return out
-    if dim:
-        n, row = out.shape[dim], out.shape[dim + 1 :]
-        index = in_each(index, prod(out.shape[:dim]), n)
-        return add_rows(out.reshape(-1, *row), 0, index, values.reshape(-1, *row)).reshape(out.shape)
-    if out.dtype.kind in "fcVW":
-        wide = wide_type(out.dtype)
-        if wide is not None:
-            return K.add_at(out.astype(wide), index, values.astype(wide)).astype(out.dtype)
-        return K.add_at(out, index, in_rows(values))
-    (np.logical_or if out.dtype.kind == "b" else np.add).at(out, index, values)
-    return out
 
 
 def _evenly(index: Any, count: int) -> bool:
