@@ -1,6 +1,8 @@
 /* Products of matrices of bfloat16 on processors that multiply pairs of them: sums in float32, rounded once. */
 #include "brain.h"
 
+#include "product.h"
+
 #ifdef WENGERT_PAIRS
 enum { MOST_DEPTH = 1 << 14 };
 
@@ -115,8 +117,7 @@ static void product_task(void *context, size begin, size end, int chunk)
 /* Products of stacks of matrices, whose other axes broadcast. */
 struct brain_stack {
     struct brain_job one;
-    int axes;
-    size length[NPY_MAXDIMS], a_step[NPY_MAXDIMS], b_step[NPY_MAXDIMS];
+    struct stack stack;
     char *room;
     size room_bytes; /* of each chunk */
 };
@@ -128,10 +129,9 @@ static void stack_task(void *context, size begin, size end, int chunk)
     job.panels = (uint32_t *)(stack->room + chunk * stack->room_bytes);
     job.left = (uint16_t *)(job.panels + (job.columns + COLUMNS_OF_PANEL - 1) / COLUMNS_OF_PANEL * COLUMNS_OF_PANEL * job.pairs);
     for (size item = begin; item < end && !pool_stopped(); item++) {
-        size a = 0, b = 0;
-        for (size k = stack->axes - 1, left = item; k >= 0; left /= stack->length[k], k--)
-            a += left % stack->length[k] * stack->a_step[k], b += left % stack->length[k] * stack->b_step[k];
-        job.a.at = stack->one.a.at + a, job.b.at = stack->one.b.at + b, job.out = stack->one.out + item * job.rows * job.columns;
+        size a, b;
+        stack_offsets(&stack->stack, item, &a, &b);
+        job.a.at = stack->one.a.at + a / 2, job.b.at = stack->one.b.at + b / 2, job.out = stack->one.out + item * job.rows * job.columns;
         if (!reads_pairs(&job)) pack_left(&job);
         for (size panel = 0; panel * COLUMNS_OF_PANEL < job.columns; panel++) pack_panel(&job, panel);
         multiply_rows(&job, 0, job.rows);
@@ -158,21 +158,6 @@ static PyArrayObject *take_side(struct side *side, PyObject *given)
     const npy_intp *strides = PyArray_STRIDES(x);
     *side = (struct side){PyArray_DATA(x), strides[n - 2] / 2, strides[n - 1] / 2};
     return x;
-}
-
-/* Where the stacks' axes lead; 0 if they do not fit. */
-static int describe_stack(struct brain_stack *stack, PyArrayObject *a, PyArrayObject *b)
-{
-    const int na = PyArray_NDIM(a) - 2, nb = PyArray_NDIM(b) - 2;
-    stack->axes = na > nb ? na : nb;
-    for (int k = 0; k < stack->axes; k++) {
-        const int i = k - stack->axes + na, j = k - stack->axes + nb;
-        const npy_intp of_a = i < 0 ? 1 : PyArray_DIM(a, i), of_b = j < 0 ? 1 : PyArray_DIM(b, j);
-        if (of_a != of_b && of_a != 1 && of_b != 1) return 0;
-        stack->length[k] = of_a == 1 ? of_b : of_a;
-        stack->a_step[k] = of_a == 1 ? 0 : PyArray_STRIDE(a, i) / 2, stack->b_step[k] = of_b == 1 ? 0 : PyArray_STRIDE(b, j) / 2;
-    }
-    return 1;
 }
 
 /* The bias as float32, to whole panels; NULL with an error set, or None's place where there is none. */
@@ -206,13 +191,14 @@ static PyObject *brain_product(PyObject *module, PyObject *const *args, Py_ssize
     PyArrayObject *left = take_side(&job->a, args[0]), *right = take_side(&job->b, args[1]), *room = NULL, *out = NULL;
     PyArrayObject *wide = left && right ? take_bias(job, args[2]) : NULL;
     if (!wide) goto done;
-    if (!describe_stack(&stack, left, right)) {
+    if (!describe_stack(&stack.stack, left, right)) {
         out = (PyArrayObject *)Py_NewRef(Py_NotImplemented);
         goto done;
     }
     npy_intp shape[NPY_MAXDIMS], items = 1;
-    for (int k = 0; k < stack.axes; k++) shape[k] = stack.length[k], items *= stack.length[k];
-    shape[stack.axes] = job->rows, shape[stack.axes + 1] = job->columns;
+    const int axes = stack.stack.axes;
+    for (int k = 0; k < axes; k++) shape[k] = stack.stack.length[k], items *= shape[k];
+    shape[axes] = job->rows, shape[axes + 1] = job->columns;
     const size panels = (job->columns + COLUMNS_OF_PANEL - 1) / COLUMNS_OF_PANEL, tiles = (job->rows + ROWS_OF_TILE - 1) / ROWS_OF_TILE;
     const double cost = 0.005 * (double)job->pairs * job->columns;
     int chunks = items > 1 ? pool_chunks(items, cost * job->rows) : 1;
@@ -220,7 +206,7 @@ static PyObject *brain_product(PyObject *module, PyObject *const *args, Py_ssize
     stack.room_bytes = (panels * COLUMNS_OF_PANEL * job->pairs * sizeof(uint32_t) + left_numbers(job) * sizeof(uint16_t) + 63) / 64 * 64;
     room = scratch(stack.room_bytes * chunks, 1);
     Py_INCREF(PyArray_DESCR(a));
-    out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), stack.axes + 2, shape, NULL, NULL, 0, NULL);
+    out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), axes + 2, shape, NULL, NULL, 0, NULL);
     if (room && out) {
         job->out = PyArray_DATA(out), stack.room = PyArray_BYTES(room);
         job->panels = (uint32_t *)stack.room, job->left = (uint16_t *)(job->panels + panels * COLUMNS_OF_PANEL * job->pairs);

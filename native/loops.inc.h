@@ -16,68 +16,12 @@
 #define REAL float
 #define F(name) name##_f32
 #define SINGLE 1
-#include "elementwise.inc.h"
-#include "broadcast.inc.h"
-#include "rows.inc.h"
-#include "folds.inc.h"
-#include "optimizers.inc.h"
-#include "gemm.inc.h"
-#include "attention.inc.h"
-#include "conv.inc.h"
-#include "conv_broad.inc.h"
-#include "conv_weights.inc.h"
-#include "conv_columns.inc.h"
-#include "winograd.inc.h"
-#include "recurrent.inc.h"
-#include "sampling.inc.h"
-#include "pooling.inc.h"
-#include "depthwise.inc.h"
-#include "alignments.inc.h"
-#include "extremes.inc.h"
-#include "fourier.inc.h"
-#undef REAL
-#undef F
-#undef SINGLE
-#undef LOAD
-#undef STORE
-#undef FOLD
-#undef HALVE
-#undef SUM_OF_ROWS
-#undef ITSELF
-#undef SQUARE
+#include "reals.inc.h"
 
 #define REAL double
 #define F(name) name##_f64
 #define SINGLE 0
-#include "elementwise.inc.h"
-#include "broadcast.inc.h"
-#include "rows.inc.h"
-#include "folds.inc.h"
-#include "optimizers.inc.h"
-#include "gemm.inc.h"
-#include "attention.inc.h"
-#include "conv.inc.h"
-#include "conv_broad.inc.h"
-#include "conv_weights.inc.h"
-#include "conv_columns.inc.h"
-#include "winograd.inc.h"
-#include "recurrent.inc.h"
-#include "sampling.inc.h"
-#include "pooling.inc.h"
-#include "depthwise.inc.h"
-#include "alignments.inc.h"
-#include "extremes.inc.h"
-#include "fourier.inc.h"
-#undef REAL
-#undef F
-#undef SINGLE
-#undef LOAD
-#undef STORE
-#undef FOLD
-#undef HALVE
-#undef SUM_OF_ROWS
-#undef ITSELF
-#undef SQUARE
+#include "reals.inc.h"
 
 static void sin_loop_f64(double *out, const double *const *in, size n)
 {

@@ -69,6 +69,8 @@ static int longer_vectors(void)
  * that packing a transposed matrix takes. MODERATE: in multiplications. */
 static const size THIN = 10, THIN_AND_TRANSPOSED = 16, SHALLOW = 8, PACKED = 24; /* PACKED: of a transposed one in a stack */
 static const double MODERATE = 1 << 28;
+/* Nanoseconds of a product in a stack, however small: packing, edges. */
+static const double SMALL = 120;
 
 struct product_job {
     struct product v;
@@ -156,8 +158,7 @@ PyObject *product_of(PyArrayObject *a, PyArrayObject *b)
 
 struct stack_job {
     struct product one; /* without the operands */
-    int axes;           /* leading ones, over which the stack goes; steps in bytes */
-    npy_intp length[NPY_MAXDIMS], a_step[NPY_MAXDIMS], b_step[NPY_MAXDIMS];
+    struct stack stack;
     const char *a, *b;
     char *c, *work;
     size work_bytes, width;
@@ -169,26 +170,24 @@ static void some_products(void *context, size begin, size end, int chunk)
     char *work = job->work + chunk * job->work_bytes;
     for (size item = begin; item < end; item++) {
         struct product part = job->one;
-        const char *a = job->a, *b = job->b;
-        for (size k = job->axes - 1, left = item; k >= 0; left /= job->length[k], k--)
-            a += left % job->length[k] * job->a_step[k], b += left % job->length[k] * job->b_step[k];
-        part.a = a, part.b = b, part.c = job->c + item * part.rows * part.c_row * job->width;
+        size a, b;
+        stack_offsets(&job->stack, item, &a, &b);
+        part.a = job->a + a, part.b = job->b + b, part.c = job->c + item * part.rows * part.c_row * job->width;
         if (job->width == sizeof(float)) kernels->product_f32(&part, work);
         else kernels->product_f64(&part, work);
     }
 }
 
-/* The stack's lengths, and the steps of its operands, which may be 1 long where the other is longer; 0 if they do not fit. */
-static int describe_stack(struct stack_job *job, PyArrayObject *a, PyArrayObject *b)
+int describe_stack(struct stack *stack, PyArrayObject *a, PyArrayObject *b)
 {
     const int na = PyArray_NDIM(a) - 2, nb = PyArray_NDIM(b) - 2;
-    job->axes = na > nb ? na : nb;
-    for (int k = 0; k < job->axes; k++) {
-        const int i = k - job->axes + na, j = k - job->axes + nb;
+    stack->axes = na > nb ? na : nb;
+    for (int k = 0; k < stack->axes; k++) {
+        const int i = k - stack->axes + na, j = k - stack->axes + nb;
         const npy_intp of_a = i < 0 ? 1 : PyArray_DIM(a, i), of_b = j < 0 ? 1 : PyArray_DIM(b, j);
         if (of_a != of_b && of_a != 1 && of_b != 1) return 0;
-        job->length[k] = of_a == 1 ? of_b : of_a;
-        job->a_step[k] = of_a == 1 ? 0 : PyArray_STRIDE(a, i), job->b_step[k] = of_b == 1 ? 0 : PyArray_STRIDE(b, j);
+        stack->length[k] = of_a == 1 ? of_b : of_a;
+        stack->a_step[k] = of_a == 1 ? 0 : PyArray_STRIDE(a, i), stack->b_step[k] = of_b == 1 ? 0 : PyArray_STRIDE(b, j);
     }
     return 1;
 }
@@ -216,16 +215,17 @@ static PyObject *stacked(PyObject *module, PyObject *const *args, Py_ssize_t cou
             steps[k][axis] = PyArray_STRIDE(in[k], n - 2 + axis) / width;
         }
     }
-    if ((steps[1][1] != 1 && (rows < PACKED || columns < PACKED)) || !describe_stack(&job, in[0], in[1])) NOT_HANDLED();
+    if ((steps[1][1] != 1 && (rows < PACKED || columns < PACKED)) || !describe_stack(&job.stack, in[0], in[1])) NOT_HANDLED();
     npy_intp shape[NPY_MAXDIMS], items = 1;
-    for (int k = 0; k < job.axes; k++) shape[k] = job.length[k], items *= job.length[k];
-    shape[job.axes] = rows, shape[job.axes + 1] = columns;
+    const int axes = job.stack.axes;
+    for (int k = 0; k < axes; k++) shape[k] = job.stack.length[k], items *= shape[k];
+    shape[axes] = rows, shape[axes + 1] = columns;
     job.one = (struct product){.rows = rows, .columns = columns, .depth = depth, .a_row = steps[0][0], .a_column = steps[0][1],
                                .b_row = steps[1][0], .b_column = steps[1][1], .c_row = columns};
-    PyArrayObject *out = new_like(in[0], job.axes + 2, shape);
+    PyArrayObject *out = new_like(in[0], axes + 2, shape);
     if (!out || !items) return (PyObject *)out;
     job.work_bytes = (PRODUCT_ROWS + PRODUCT_COLUMNS) * PRODUCT_DEPTH * width;
-    int chunks = pool_chunks(items, (double)rows * columns * depth * (width == sizeof(float) ? 0.01 : 0.02));
+    int chunks = pool_chunks(items, SMALL + (double)rows * columns * depth * (width == sizeof(float) ? 0.01 : 0.02));
     if (chunks > pool_get_threads()) chunks = pool_get_threads();
     PyArrayObject *memory = scratch(job.work_bytes / width * chunks, width);
     if (memory) {

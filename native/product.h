@@ -10,4 +10,21 @@ int product_into(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b);
 /* a b as a new array. */
 PyObject *product_of(PyArrayObject *a, PyArrayObject *b);
 
+/* Stacks of matrices that meet one by one: leading axes, and the steps of both operands along them in bytes, none where one matrix meets
+ * several. */
+struct stack {
+    int axes;
+    npy_intp length[NPY_MAXDIMS], a_step[NPY_MAXDIMS], b_step[NPY_MAXDIMS];
+};
+/* Whether two stacks meet, and how. */
+int describe_stack(struct stack *stack, PyArrayObject *a, PyArrayObject *b);
+
+/* Where the operands of an item of the stack begin. */
+static inline void stack_offsets(const struct stack *stack, size item, size *a, size *b)
+{
+    *a = *b = 0;
+    for (int k = stack->axes - 1; k >= 0; item /= stack->length[k], k--)
+        *a += item % stack->length[k] * stack->a_step[k], *b += item % stack->length[k] * stack->b_step[k];
+}
+
 #endif
