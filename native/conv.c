@@ -272,8 +272,9 @@ int conv_is_flat(const struct conv *v, const struct lattice *l)
 }
 
 /* Cycles for a panel of windows and a tap, of reading windows where they lie or of packing them: one for each row of the tiles, more
- * where the sums do not stay in registers; some for every move of a vector; and what it takes to put results where they belong, for a
- * tap's share. Rows of filters beyond the first find the windows less and less in the first cache. Constants: measured. */
+ * where the sums do not stay in registers; some for every move of a vector; and a tap's share of what it takes to put results where they
+ * belong, to list where a panel's windows lie, and to split images up. Rows of filters beyond the first find the windows less and less in
+ * the first cache. Constants: measured. */
 static double cost_of(const struct conv *v, int in_place)
 {
     const struct lattice *l = v->lattice;
@@ -282,8 +283,9 @@ static double cost_of(const struct conv *v, int in_place)
     const double product = v->rows <= high / 2 ? high / 2 : tiles * high;
     const double computed = (conv_is_flat(v, l) ? l->step[1] : tiles_of(l->count[2], tile_columns(v)) * wide) / row;
     const double runs = wide / row + 1 > 2 ? wide / row + 1 : 2;
-    if (!in_place) return product * (taps > CONV_WHOLE ? 1.06 : 1) + 1 + 1.3 * runs;
-    return computed * (v->rows < THIN ? v->rows : product * (1 + 0.01 * tiles)) + (row < 2 * wide ? 5 * runs * v->rows / taps : 0);
+    const double split = v->source.split > 1 ? 0.4 * (double)(v->source.channels * v->source.plane) * wide / (taps * (double)v->results) : 0;
+    if (!in_place) return split + product * (taps > CONV_WHOLE ? 1.06 : 1) + 1 + 1.3 * runs + 200 / taps;
+    return split + computed * (v->rows < THIN ? v->rows : product * (1 + 0.01 * tiles)) + (row < 2 * wide ? 5 * runs * v->rows / taps : 0);
 }
 double conv_cost(const struct conv *v)
 {

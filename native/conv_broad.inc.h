@@ -36,6 +36,36 @@ static void F(conv_broad_tile)(REAL *restrict c, const REAL *restrict source, co
     TILE_LEAVE(GEMM_ROWS, F(gemm_vectors), c, GEMM_COLUMNS, !start)
 }
 
+/* The same for half a panel of filters: two taps at a time, so that as many sums are under way. */
+static void F(conv_broad_half)(REAL *restrict c, const REAL *restrict source, const size *restrict place, const size *restrict offset,
+                               const REAL *restrict y, size depth, size block, const REAL *restrict start)
+{
+    enum { VECTORS = F(gemm_vectors) / 2 };
+    const REAL *at[GEMM_ROWS];
+    for (int i = 0; i < GEMM_ROWS; i++) at[i] = source + place[i];
+    F(vector) first[GEMM_ROWS][VECTORS], second[GEMM_ROWS][VECTORS];
+    for (size p = 0, last; p < depth || !p; p = last) {
+        last = depth - p < 3 * block ? depth : p + 2 * block;
+        for (int i = 0; i < GEMM_ROWS; i++)
+            for (int j = 0; j < VECTORS; j++) first[i][j] = second[i][j] = (F(vector)){0};
+        for (; p + 1 < last; p += 2, y += 2 * GEMM_COLUMNS)
+            for (int j = 0; j < VECTORS; j++) {
+                const F(vector) one = LOAD(y + j * F(gemm_step)), two = LOAD(y + GEMM_COLUMNS + j * F(gemm_step));
+                for (int i = 0; i < GEMM_ROWS; i++) first[i][j] += at[i][offset[p]] * one, second[i][j] += at[i][offset[p + 1]] * two;
+            }
+        for (; p < last; p++, y += GEMM_COLUMNS)
+            for (int j = 0; j < VECTORS; j++)
+                for (int i = 0; i < GEMM_ROWS; i++) first[i][j] += at[i][offset[p]] * LOAD(y + j * F(gemm_step));
+        for (int i = 0; i < GEMM_ROWS; i++)
+            for (int j = 0; j < VECTORS; j++) {
+                REAL *to = c + i * GEMM_COLUMNS + j * F(gemm_step);
+                STORE(to, first[i][j] + second[i][j] + (start ? LOAD(start + j * F(gemm_step)) : LOAD(to)));
+            }
+        start = NULL;
+        if (!depth) break;
+    }
+}
+
 /* Sums of n windows from `at` on, to half a panel of filters. */
 static void F(conv_broad_leave)(const struct broad *w, size filter, size at, const REAL *sums, size n)
 {
@@ -78,13 +108,14 @@ static void F(conv_broad)(const struct broad *w)
     for (size at = 0; at < w->windows; at += BLOCK) {
         const size n = w->windows - at < BLOCK ? w->windows - at : BLOCK;
         for (size f = w->first; f < w->last && !pool_stopped(); f += GEMM_COLUMNS) {
+            const int half = f + lanes >= w->last;
             const REAL *filters = (const REAL *)w->filters + f * (depth + 1);
             for (size p = 0; p < depth; p += step)
                 for (size k = 0; k < n; k += GEMM_ROWS)
-                    F(conv_broad_tile)(sums + k * GEMM_COLUMNS, w->source, w->place + at + k, w->offset + p, filters + p * GEMM_COLUMNS,
-                                       depth - p < step ? depth - p : step, part, p ? NULL : filters + depth * GEMM_COLUMNS);
+                    (half ? F(conv_broad_half) : F(conv_broad_tile))(sums + k * GEMM_COLUMNS, w->source, w->place + at + k, w->offset + p, filters + p * GEMM_COLUMNS,
+                                                                     depth - p < step ? depth - p : step, part, p ? NULL : filters + depth * GEMM_COLUMNS);
             F(conv_broad_leave)(w, f, at, sums, n);
-            if (f + lanes < w->last) F(conv_broad_leave)(w, f + lanes, at, sums + lanes, n);
+            if (!half) F(conv_broad_leave)(w, f + lanes, at, sums + lanes, n);
         }
     }
 }

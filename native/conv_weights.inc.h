@@ -172,7 +172,9 @@ static void F(conv_dots)(const struct weights *w)
     const size lanes = GEMM_COLUMNS / 2, most = w->flat ? CONV_PLACES / v->step[1] : 1, high = most < v->count[1] ? most : v->count[1];
     const size wide = v->count[2] < CONV_PLACES ? v->count[2] : CONV_PLACES, cuts = (v->count[2] + wide - 1) / wide, row = w->flat ? v->step[1] : 1;
     const size pitch = ((high - 1) * row + wide + lanes - 1) / lanes * lanes, strips = (v->count[1] + high - 1) / high * cuts;
-    const size total = w->images * v->count[0] * strips, at_once = CONV_PLACES / pitch < CONV_LINES ? CONV_PLACES / pitch : CONV_LINES;
+    const int short_rows = pitch == lanes && wide < lanes / 2; /* the sums of a few lanes would be long */
+    const size most_lines = short_rows ? CONV_LINES / 4 : CONV_LINES, at_once = CONV_PLACES / pitch < most_lines ? CONV_PLACES / pitch : most_lines;
+    const size total = w->images * v->count[0] * strips;
     REAL *g = (REAL *)(((uintptr_t)w->work + 63) / 64 * 64);
     size line[CONV_LINES];
     for (size f = 0, filters; f < w->filters; f += filters) {

@@ -139,6 +139,8 @@ LARGE = {  # what several threads share out: images, filters, channels, groups
     "steps, groups": ((3, 8, 21, 23), (80, 4, 5, 5), (3, 2), (0, 0), (1, 1), 2),
     "few filters, long rows": ((2, 2, 3, 2100), (14, 2, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "few filters, many rows": ((3, 5, 90, 21), (11, 5, 3, 3), (1, 1), (0, 2), (1, 1), 1),
+    "short rows, few filters": ((33, 6, 14, 14), (16, 6, 5, 5), (1, 1), (0, 0), (1, 1), 1),
+    "steps, half a panel more": ((9, 4, 22, 24), (45, 4, 8, 8), (4, 4), (0, 0), (1, 1), 1),
     "only zeros around": ((3, 4, 1, 1), (5, 4, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     "long steps": ((3, 4, 5, 7), (5, 4, 3, 3), (900, 800), (1, 1), (1, 1), 1),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,16 @@ WAYS = {
     "volumes": ((1, 33, 13, 15, 8), (24, 33, 3, 3, 3), (1, 1, 1), (1, 0, 1), (1, 1, 1), 1),
     "volumes, steps": ((2, 16, 6, 18, 20), (64, 16, 3, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1), 1),
 }
+#: What single sums, or sums of few lanes, were too long for once: few windows, filters whose taps see mostly padding.
+SHORT = {
+    "few windows of few filters": ((2, 33, 4, 13, 7), (3, 33, 2, 3, 3), (2, 1, 3), (0, 1, 0), (3, 2, 1), 1),
+    "two windows in a row": ((2, 100, 6, 6), (7, 100, 1, 5), (1, 3), (1, 2), (2, 1), 1),
+    "66 terms": ((33, 33, 2), (3, 33, 5), (2,), (2,), (1,), 1),
+    "68 terms": ((9, 16, 6, 6), (17, 16, 2, 2), (1, 1), (1, 4), (2, 1), 1),
+    "42 terms": ((2, 100, 11, 11, 5), (7, 100, 1, 3, 2), (1, 1, 1), (1, 4, 4), (1, 2, 1), 1),
+    "taps that see padding": ((33, 64, 6), (128, 64, 3), (1,), (0,), (2,), 1),
+    "more taps than windows": ((33, 40, 18), (64, 40, 7), (1,), (1,), (3,), 1),
+}
 #: Images, and gradients of results, and filters.
 MEANS = [("large mean", "normal"), ("normal", "large mean"), ("large mean", "large mean"), ("positive", "positive")]
 
@@ -133,3 +144,53 @@ def test_errors_of_long_sums_with_a_mean(way: str, kinds: tuple[str, str]) -> No
     exact = results(torch, [a.astype(np.float64) for a in arrays], how, False)
     for (ours, other), true in zip(errors(arrays, how), exact, strict=True):
         assert ours <= 2 * other + 2.0**-25 * np.sqrt(np.mean(true**2))
+
+
+def squared_errors(call: Any, kinds: Any, seed: int) -> np.ndarray:
+    """Of results and both gradients: the mean squares of our errors, of PyTorch's, and of the numbers."""
+    (x, w, g), how = drawn(call, np.float32, False)
+    rng = np.random.default_rng(seed)
+    x, w, g = (rng.standard_normal(a.shape).astype(np.float32) for a in (x, w, g))
+    images, filters = (KINDS[kind] for kind in kinds)
+    arrays = [images(x), filters(w), images(g)]
+    exact = results(torch, [a.astype(np.float64) for a in arrays], how, False)
+    ours, other = (results(library, arrays, how, False) for library in (wengert, torch))
+    return np.array([[np.mean((a - c) ** 2), np.mean((b - c) ** 2), np.mean(c**2)]
+        for a, b, c in zip(ours, other, exact, strict=True)])
+
+
+def no_larger_than_twice(call: Any, kinds: Any) -> None:
+    """The errors of many draws together: those of a few numbers say little."""
+    found: Any = 0.0
+    for seed in range(8):
+        found = found + squared_errors(call, kinds, seed)
+        if seed in (0, 2) and all(a <= 2 * b for a, b, _ in np.sqrt(found)):
+            return
+    for ours, other, true in np.sqrt(found):
+        assert ours <= 2 * other + 2.0**-25 * true
+
+
+@pytest.mark.skipif(not K.available, reason="BLAS adds up as it does")
+@pytest.mark.parametrize("kinds", MEANS, ids=" and ".join)
+@pytest.mark.parametrize("shape", SHORT)
+def test_errors_of_sums_that_were_too_long(shape: str, kinds: tuple[str, str]) -> None:
+    no_larger_than_twice(SHORT[shape], kinds)
+
+
+@st.composite
+def many_terms(draw: Any) -> tuple[Any, ...]:
+    """Shapes with long sums: over channels, over filters, or over windows; steps and gaps on small images."""
+    call = draw(calls())
+    groups, channels, filters = draw(st.sampled_from([(1, 100, 100), (1, 64, 128), (1, 128, 20), (1, 100, 7),
+        (2, 50, 60), (1, 3, 40), (1, 33, 3), (1, 16, 17), (24, 1, 1)]))
+    (images, _, *size), (_, _, *kernel), *how, _ = call
+    if images * math.prod(size) * math.prod(kernel) > 30000:
+        images, size = 1, [min(n, d * (k - 1) + 3) for n, d, k in zip(size, how[2], kernel, strict=True)]
+    return (images, groups * channels, *size), (groups * filters, channels, *kernel), *how, groups
+
+
+@pytest.mark.skipif(not K.available, reason="BLAS adds up as it does")
+@settings(max_examples=60, deadline=None)
+@given(many_terms(), st.sampled_from([("normal", "normal"), *MEANS]))
+def test_errors_of_many_terms(call: Any, kinds: tuple[str, str]) -> None:
+    no_larger_than_twice(call, kinds)

@@ -28,7 +28,7 @@ from wengert.arrays.plain import (
     windows,
 )
 from wengert.arrays.plain import attention as _plain_attention
-from wengert.arrays.plain.windows import ByColumns
+from wengert.arrays.plain.windows import ByColumns, product_in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -341,7 +341,7 @@ def add_windows(seen: Array, size: Ints, kernel: Ints, stride: Ints, padding: In
     return windows.add_windows(seen, size, kernel, stride, padding, dilation) if value is NotImplemented else value
 
 
-_by_columns = ByColumns(im2col, col2im, add_windows)
+_by_columns = ByColumns(im2col, col2im, add_windows, product_in_parts)
 conv, conv_weight = _or_plain("conv", _by_columns), _or_plain("conv_weight", _by_columns)
 
 

@@ -88,12 +88,25 @@ def pointwise(kernel: Ints, stride: Ints, padding: Ints) -> bool:
     return all(k == 1 for k in kernel) and all(s == 1 for s in stride) and not any(padding)
 
 
-class ByColumns:
-    """The three functions, given how the windows of an image become columns and columns, or rows, are added to one."""
+def product_in_parts(a: Array, b: Array) -> Array:
+    """``a @ b``; long sums are put together from parts, as the error of one sum grows with its length."""
+    depth = a.shape[-1]
+    part = max(24, round(depth ** (2 / 3)))
+    found = np.matmul(a[..., :part], b[..., :part, :])
+    for k in range(part, depth, part):
+        found += np.matmul(a[..., k : k + part], b[..., k : k + part, :])
+    return found  # type: ignore[no-any-return]
 
-    def __init__(self, im2col: Callable[..., Array], col2im: Callable[..., Array],
-            add_windows: Callable[..., Array]) -> None:
-        self.im2col, self.col2im, self.add_windows = im2col, col2im, add_windows
+
+class ByColumns:
+    """The three functions, given how the windows of an image become columns and columns, or rows, are added to one.
+
+    ``product``: that of ``conv_input``, which adds up over filters.
+    """
+
+    def __init__(self, im2col: Callable[..., Array], col2im: Callable[..., Array], add_windows: Callable[..., Array],
+            product: Callable[[Array, Array], Array] = np.matmul) -> None:
+        self.im2col, self.col2im, self.add_windows, self.product = im2col, col2im, add_windows, product
 
     def _columns(self, x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
         """Windows of ``x`` as ``(N, groups, C / groups * prod(kernel), L)``."""
@@ -121,10 +134,10 @@ class ByColumns:
         if 0 in g.shape or 0 in weight.shape or 0 in shape:
             return new_filled(g, np.zeros, shape, g.dtype)
         if groups == dilation[-1] == 1 and weight.shape[-1] > g.shape[-1]:  # more taps in a row than windows
-            seen = np.matmul(g.reshape(n, o, -1).swapaxes(1, 2), weight.reshape(o, -1))
+            seen = self.product(g.reshape(n, o, -1).swapaxes(1, 2), weight.reshape(o, -1))
             return self.add_windows(seen, tuple(shape[2:]), weight.shape[2:], stride, padding, dilation)
         rows = weight.reshape(groups, o // groups, -1)
-        columns = np.matmul(rows.swapaxes(1, 2), g.reshape(n, groups, o // groups, -1))
+        columns = self.product(rows.swapaxes(1, 2), g.reshape(n, groups, o // groups, -1))
         columns = columns.reshape(n, -1, columns.shape[-1])
         kernel = weight.shape[2:]
         if pointwise(kernel, stride, padding):
@@ -189,8 +202,8 @@ def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
     counts = window_counts(size, kernel, stride, padding, dilation, ceil_mode)
     lowest = -np.inf if x.dtype.kind not in "iub" else np.iinfo(x.dtype).min
     places = counted(x, math.prod(size)).reshape(size)
-    best = np.full_like(x, lowest, shape=(*lead, *counts))
-    index = np.full_like(x, -1, np.int64, shape=(*lead, *counts))
+    best = np.full_like(x, lowest, order="C", shape=(*lead, *counts))
+    index = np.full_like(x, -1, np.int64, "C", shape=(*lead, *counts))
     for windows, image in _seen(size, counts, kernel, stride, padding, dilation):
         value, so_far, at = x[image], best[windows], index[windows]
         # "at < 0" takes the first place inside the image even where every value is the lowest there is.
