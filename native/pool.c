@@ -41,8 +41,8 @@ int pool_run_stoppable(pool_task task, void *context, size total, int chunks)
 
 enum { MAX_THREADS = 64, CHUNKS_PER_THREAD = 4 };
 /* Handing out work takes a few microseconds, or tens of them where a thread has to be woken: only work longer than that. */
-static const double WORTH_WAKING = 40e3;
-static const double SMALLEST_CHUNK = 10e3;
+static const double WORTH_WAKING = 25e3;
+static const double SMALLEST_CHUNK = 5e3;
 /* How long a thread watches for what it waits for before it sleeps, in nanoseconds: about as long as Python takes from
  * one kernel to the next. */
 static const int64_t PATIENCE = 100000;

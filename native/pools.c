@@ -215,6 +215,17 @@ static size pitch_of(const struct pooling *p)
                 }                                                                                              \
         }                                                                                                      \
     }                                                                                                          \
+    /* A row of sums, or of gradients, over the numbers of elements: `whole` along the other axes. */           \
+    static void divide_##SUFFIX(const struct pooling *p, REAL *to, const REAL *from, double whole)             \
+    {                                                                                                          \
+        const size n = p->windows[2];                                                                          \
+        const int even = p->divisor || (!p->padding[2] && (n - 1) * p->stride[2] + p->kernel[2] <= p->length[2]); \
+        const REAL all = (REAL)(p->divisor ? p->divisor : whole * (double)p->kernel[2]);                       \
+        if (even)                                                                                              \
+            for (size k = 0; k < n; k++) to[k] = from[k] / all;                                                \
+        else                                                                                                   \
+            for (size k = 0; k < n; k++) to[k] = from[k] / (REAL)(whole * extent(p, 2, k));                    \
+    }                                                                                                          \
     static void average_task_##SUFFIX(void *context, size begin, size end, int chunk)                          \
     {                                                                                                          \
         const struct pooling *p = context;                                                                     \
@@ -235,9 +246,7 @@ static size pitch_of(const struct pooling *p)
                         else                                                                                   \
                             for (size k = first; k < last; k++) out[k] += from[k * step];                      \
                     })                                                                                         \
-                    const double whole = extent(p, 0, z) * extent(p, 1, y);                                    \
-                    for (size k = 0; k < columns; k++)                                                         \
-                        out[k] /= (REAL)(p->divisor ? p->divisor : whole * extent(p, 2, k));                   \
+                    divide_##SUFFIX(p, out, out, extent(p, 0, z) * extent(p, 1, y));                           \
                 }                                                                                              \
         }                                                                                                      \
     }                                                                                                          \
@@ -255,9 +264,7 @@ static size pitch_of(const struct pooling *p)
             for (size z = 0; z < p->windows[0]; z++)                                                           \
                 for (size y = 0; y < p->windows[1]; y++, g += columns) {                                       \
                     if (pool_stopped()) break;                                                                 \
-                    const double whole = extent(p, 0, z) * extent(p, 1, y);                                    \
-                    for (size k = 0; k < columns; k++)                                                         \
-                        share[k] = g[k] / (REAL)(p->divisor ? p->divisor : whole * extent(p, 2, k));           \
+                    divide_##SUFFIX(p, share, g, extent(p, 0, z) * extent(p, 1, y));                           \
                     FOR_ROWS_SEEN(p, z, y, {                                                                   \
                         REAL *to = image + row + offset;                                                       \
                         if (step == 1) kernels->add_##SUFFIX(to + first, share + first, last - first);         \
@@ -288,12 +295,12 @@ static int run_pooling(pool_task task, struct pooling *p, size planes, double co
     return result;
 }
 
-/* Of a plane: what lies outside of the image costs nothing. */
+/* Of a plane: what lies outside of the image costs nothing, short rows little less than others. */
 static double cost_of(const struct pooling *p)
 {
-    double cost = 0.3 * p->count;
-    for (int k = 0; k < AXES; k++) cost *= p->kernel[k] < p->length[k] ? p->kernel[k] : p->length[k];
-    return cost;
+    double taps = 1;
+    for (int k = 0; k < AXES; k++) taps *= p->kernel[k] < p->length[k] ? p->kernel[k] : p->length[k];
+    return (double)(p->windows[0] * p->windows[1]) * (5 + taps * (4 + 0.3 * p->windows[2]));
 }
 
 static PyArrayObject *planes_like(PyArrayObject *x, int axes, const size *lengths)

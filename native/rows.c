@@ -8,6 +8,8 @@ enum { ENOUGH = 16 };
 
 enum row_kernel { SOFTMAX, SOFTMAX_GRAD, LOG_SOFTMAX, LOG_SOFTMAX_GRAD };
 static const double row_cost[] = {0.5, 0.2, 0.6, 0.5};
+/* And of a row, however short. */
+static const double SHORT_ROW = 6, SHORT_NORM = 20;
 
 struct softmax_job {
     enum row_kernel kind;
@@ -163,7 +165,7 @@ static PyObject *along_axis(enum row_kernel kind, PyObject *const *args, Py_ssiz
         const double cost = row_cost[kind] * (job.type == NPY_FLOAT ? 1 : 2) * job.n;
         const size outer = PyArray_SIZE(a) / (job.n * job.inner);
         const size items = job.inner == 1 ? outer : outer * ((job.inner + COLUMNS - 1) / COLUMNS);
-        const int chunks = pool_chunks(items, job.inner == 1 ? cost : cost * (job.inner < COLUMNS ? job.inner : COLUMNS));
+        const int chunks = pool_chunks(items, job.inner == 1 ? SHORT_ROW + cost : cost * (job.inner < COLUMNS ? job.inner : COLUMNS));
         if (narrow && !(room = scratch(3 * chunks * block_size(job.n), sizeof(float)))) goto fail;
         if (room) job.room = PyArray_BYTES(room);
         Py_BEGIN_ALLOW_THREADS
@@ -319,7 +321,7 @@ static PyObject *normalize(PyObject *module, PyObject *const *args, Py_ssize_t c
     }
     PyArrayObject *x = contiguous(args[0]), *out = NULL, *mean = NULL, *rstd = NULL, *room = NULL;
     if (!x) return NULL;
-    const int ndim = PyArray_NDIM(x), type = narrow ? NPY_FLOAT : PyArray_TYPE(x), chunks = pool_chunks(rows, 0.25 * n);
+    const int ndim = PyArray_NDIM(x), type = narrow ? NPY_FLOAT : PyArray_TYPE(x), chunks = pool_chunks(rows, SHORT_NORM + 0.25 * n);
     if (!(out = new_like(x, ndim, PyArray_DIMS(x))) || !(rstd = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, type)) ||
         (centred && !(mean = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, type))) ||
         (narrow && !(room = scratch(2 * chunks * block_size(n), sizeof(float))))) {
@@ -380,7 +382,7 @@ static PyObject *normalize_grad(PyObject *module, PyObject *const *args, Py_ssiz
     PyArrayObject *partial = NULL, *room = NULL;
     const int type = narrow ? NPY_FLOAT : PyArray_TYPE((PyArrayObject *)x_given);
     if (!g || !x || (need_x && !(out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x))))) goto done;
-    int chunks = pool_chunks(rows, 0.5 * n);
+    int chunks = pool_chunks(rows, SHORT_NORM + 0.5 * n);
     if (chunks > 2 * pool_get_threads()) chunks = 2 * pool_get_threads(); /* each leaves sums to be added up */
     if ((need_weight || need_bias) && !(partial = scratch(2 * chunks * n, type == NPY_FLOAT ? sizeof(float) : sizeof(double)))) goto done;
     if (narrow && !(room = scratch(3 * chunks * block_size(n), sizeof(float)))) goto done;
