@@ -80,7 +80,6 @@ DIFFERENT = {
     "nn.functional.conv_transpose3d": "kernels for some sizes only",
     **dict.fromkeys(("nn.functional.adaptive_avg_pool3d", "nn.functional.interpolate/area"),
         "only where all sizes change, or one is pooled as two"),
-    "nn.functional.max_pool1d": "PyTorch has another kernel where no gradient is wanted",
     **dict.fromkeys(("linalg.lstsq", "linalg.lstsq/grad_oriented"),
         "the solution is the beginning of LAPACK's larger buffer"),
     **dict.fromkeys(("linalg.lu_solve", "ormqr", "triangular_solve"), "LAPACK works in the order that an argument has"),

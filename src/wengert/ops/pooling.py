@@ -89,11 +89,11 @@ def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode)
     return K.max_pool(input, kernel, stride, padding, dilation, ceil_mode)
 
 
-@operator(layout="lines", places=(), grad=dict(
+@operator(places=(), grad=dict(
     input=lambda F, g, input, kernel, stride, padding, dilation, ceil_mode: F.pool_scatter(g, F.max_pool_windows(input,
         kernel, stride, padding, dilation, ceil_mode)[1], tuple(input.shape), len(kernel))))
 def max_pool_values(input: Array, kernel, stride, padding, dilation, ceil_mode):
-    """The maxima alone, for calls that want neither their places nor a gradient."""
+    """The maxima alone, row by row, for calls that want neither their places nor a gradient."""
     found = _of_whole(input, kernel, padding, dilation)
     if found is not None:
         return found[0]
