@@ -3,6 +3,7 @@
 #include "operation.h"
 
 #include "fast.h"
+#include "half.h"
 
 /* An argument that is no tensor, and hides none. */
 static int is_constant(PyObject *value)
@@ -291,6 +292,18 @@ int take_view(const Operation *self, struct call *c)
     return take(self, c, &number) && number < 0 && is_everyday_type(c);
 }
 
+/* A Python number as an array of the type `d`, of 16 bits; NULL without an error for the general path. */
+static PyObject *boxed_half(PyObject *number, PyArray_Descr *d)
+{
+    enum { EXACT = 1 << 24 };
+    const double value = PyFloat_CheckExact(number) ? PyFloat_AS_DOUBLE(number) : PyLong_AsDouble(number);
+    if (PyErr_Occurred() || (PyLong_CheckExact(number) && fabs(value) > EXACT)) return NULL;
+    Py_INCREF(d);
+    PyObject *box = PyArray_NewFromDescr(&PyArray_Type, d, 0, NULL, NULL, NULL, 0, NULL);
+    if (box) *(uint16_t *)PyArray_DATA((PyArrayObject *)box) = d->type_num == NPY_HALF ? half_of_double(value) : brain_of_float((float)value);
+    return box;
+}
+
 /* What the kernel or the forward gives; NULL where it fails or the general path has to be taken, which `general` says. `into`: where
  * the kernel writes its result, or NULL. */
 PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *general)
@@ -308,7 +321,11 @@ PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *g
     c->conjugates = !(self->halves & REAL) && (d == at.c64 || d == at.c128);
     const int half = PyArray_ISNBO(d->byteorder) && (d->type_num == NPY_HALF || is_brain(d->type_num));
     if (half) {
-        if (number >= 0 && self->promote != NO_PROMOTION && !(self->halves & IN_FLOAT32)) return NULL;
+        if (number >= 0 && (self->promote != NO_PROMOTION || self->halves & KERNEL_TAKES) && !(self->halves & IN_FLOAT32)) {
+            if (!(c->boxed = boxed_half(c->args[number], d))) return NULL;
+            c->raw[number] = c->boxed;
+            number = -1;
+        }
     } else if (!floating && !c->conjugates) {
         /* Integers of one type: no promotion, no gradient, and the forward itself. */
         if (d->type_num > NPY_ULONGLONG || !PyArray_ISNBO(d->byteorder) || self->promote == TO_FLOAT) return NULL;

@@ -343,9 +343,7 @@ def prelu(input: Array, weight: Array):
         if channels != weight.size:
             raise RuntimeError("Mismatch of parameter numbers and input channel size. Found parameter numbers = "
                 f"{weight.size} and channel size = {channels}.")
-    if weight.size == 1:
-        return K.leaky_relu(input, weight.reshape(()))
-    return np.where(input > 0, input, input * weight.reshape(_channels(weight.shape, input.ndim)))
+    return K.leaky_relu(input, weight.reshape(() if weight.size == 1 else _channels(weight.shape, input.ndim)))
 
 
 def _channels(shape: Any, ndim: int) -> tuple[int, ...]:

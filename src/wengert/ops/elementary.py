@@ -55,6 +55,9 @@ def _not_negative(F: Any, x: Any) -> Any:
     return (F.real(x) if F.is_complex(x) else x) >= 0
 
 
+_STEPS = (0.5, 2, 3, -2, -0.5)  # powers that are other operators, in PyTorch
+
+
 def _power(a: Any, b: Any) -> Any:
     """``a ** b``. NumPy is slow at negative floats: an integer power is that of ``|a|``, but for a sign."""
     if type(b) in (int, float) and b not in (0.5, 1, 2) and b == b // 1 and a.dtype.kind == "f":
@@ -62,9 +65,11 @@ def _power(a: Any, b: Any) -> Any:
             return K.cube(a)
         size = K.absolute(a) ** b
         return K.copysign(size, a) if b % 2 else size
-    if type(b) in (int, float) and b in (3, -2, -0.5) and a.dtype.kind == "V":  # each step is rounded, in PyTorch
-        return (a * a * a if b == 3 else np.ones((), a.dtype) / (a * a) if b == -2
-            else K.cast(1 / np.sqrt(K.cast(a, np.dtype(np.float32))), a.dtype))
+    if type(b) in (int, float) and b in _STEPS and a.dtype.kind == "V":  # each step is rounded, in PyTorch
+        if b == -0.5:
+            return K.cast(1 / np.sqrt(K.cast(a, np.dtype(np.float32))), a.dtype)
+        square = K.multiply(a, a) if b != 0.5 else K.sqrt(a)
+        return K.multiply(square, a) if b == 3 else np.ones((), a.dtype) / square if b == -2 else square
     return a**b
 
 
@@ -76,6 +81,8 @@ def pow(input: Array, exponent: Array):
     >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
     """
+    if has_memory(input) and input.dtype.kind == "V" and type(exponent) in (int, float) and exponent in _STEPS:
+        return _power(input, exponent)
     a, b = to_common_dtype(input, exponent)
     kind = a.dtype.kind
     if kind == "b":
@@ -87,7 +94,7 @@ def pow(input: Array, exponent: Array):
     if kind == "i" and b.size and b.min() < 0:
         inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b & 1), 0))
         return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0))).astype(a.dtype, copy=False)
-    if has_memory(exponent) or kind == "c" or (kind == "V" and exponent not in (3, -2, -0.5)):
+    if has_memory(exponent) or kind == "c" or kind == "V":
         return np.power(a, b)
     return _power(a, exponent)
 

@@ -302,6 +302,9 @@ def _inside(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
     return F.where(inside, g, 0)
 
 
+_NUMBER_OR_NONE = (int, float, type(None))
+
+
 def _clamped(input: Any, min: Any, max: Any) -> Any:
     """NaN bounds make everything NaN; where the bounds cross, ``max`` wins."""
     if (type(min) is float or min is None) and (type(max) is float or max is None) and input.dtype.kind == "f" and (
@@ -318,6 +321,10 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
         if type(limit) is complex and input.dtype.kind != "c":
             raise RuntimeError("value cannot be converted to type double without overflow")
     if input.dtype.kind != "f" or has_memory(min) or has_memory(max):
+        if dt.is_half(input.dtype) and type(min) in _NUMBER_OR_NONE and type(max) in _NUMBER_OR_NONE:
+            low, high = (number(x if v is None else v, input.dtype) for v, x in ((min, -np.inf), (max, np.inf)))
+            if low == low and high == high:
+                return K.hardtanh(input, low, high)
         if input.dtype.kind == "c":
             raise NotImplementedError("clamp is not supported for complex types")
         row = to_common_dtype(*(x for x in (input, min, max) if x is not None))

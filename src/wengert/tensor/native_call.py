@@ -98,7 +98,8 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
         {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"), b"v" if op.view is True else b"p" if op.view
         else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"), _numbers(op), tuple(without.get(p)
         for p in op.params) if without else None, writes, bool(op.promote) and set(floats) == set(op.promoted),
-        op.opmath | (op.kernel is not None and bool(op.promote or op.opmath)) << 1 | real << 2)
+        op.opmath | (op.kernel is not None and bool(op.promote or op.opmath or op.name in _NUMBERS_FIRST)) << 1
+        | real << 2)
 
 
 def _source(op: Operator, at: dict[str, int], outputs: tuple[str, ...], name: str) -> tuple[bytes, int, int]:

@@ -1,0 +1,63 @@
+"""Operators on numbers of 16 bits with Python numbers: rounded where PyTorch rounds, in every form of the call."""
+
+from __future__ import annotations
+
+import pytest
+
+KINDS = ("bfloat16", "float16")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", [0.3, 1, -2, 1e-3, 70000, 1e40, float("inf"), float("nan"), 2**30 + 1])
+def test_a_number_is_rounded_before_it_is_added(torch, kind, value):
+    d = getattr(torch, kind)
+    x = torch.tensor([0.5, -1.25, 3.0, float("inf"), float("nan"), 1000.0]).to(d)
+    low = torch.tensor(value, dtype=torch.float64).to(d).expand(6)
+
+    def same(a, b):
+        assert a.dtype == d
+        torch.testing.assert_close(a, b, atol=0, rtol=0, equal_nan=True)
+
+    same(x + value, x + low)
+    same(value + x, x + low)
+    same(x - value, x - low)
+    same(value - x, low - x)
+    same(x.clone().add_(value), x + low)
+    same(x.clone().sub_(value), x - low)
+    assert (x > value).tolist() == (x > low).tolist()
+    same(torch.where(x > 0, x, value), torch.where(x > 0, x, low))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_with_numbers(torch, kind):
+    x = torch.tensor([0.5, -1.25, 3.0]).to(getattr(torch, kind)).requires_grad_()
+    for f, expected in ((lambda t: t + 2, [1, 1, 1]), (lambda t: 2 - t, [-1, -1, -1]), (lambda t: t - 2, [1, 1, 1]),
+            (lambda t: t**2, [1, -2.5, 6]), (lambda t: t**3, [0.75, 4.6875, 27]),
+            (lambda t: torch.where(t > 0, t, 0.0), [1, 0, 1]), (lambda t: t.clamp(-1, 1), [1, 0, 0])):
+        (grad,) = torch.autograd.grad(f(x).sum(), x)
+        assert grad.dtype == x.dtype and grad.tolist() == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_powers_and_limits(torch, kind):
+    d = getattr(torch, kind)
+    x = torch.tensor([0.3, -1.25, 3.0, 200.0, -0.0, float("nan"), float("-inf")]).to(d)
+    assert torch.equal((x**2).nan_to_num(), (x * x).nan_to_num())
+    if kind == "bfloat16":
+        assert torch.equal((x**3).nan_to_num(), (x * x * x).nan_to_num())
+    for low, high in ((0.3, 1), (None, 0.7), (-2, None), (float("-inf"), 1.3), (1, float("nan"))):
+        expected = x.float()
+        if low is not None:
+            expected = expected.clamp(min=torch.tensor(low).to(d).float().item())
+        if high is not None:
+            expected = expected.clamp(max=torch.tensor(high).to(d).float().item())
+        torch.testing.assert_close(x.clamp(low, high), expected.to(d), atol=0, rtol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", *KINDS])
+def test_prelu_with_a_weight_for_each_channel(torch, kind):
+    torch.manual_seed(0)
+    x, w = torch.randn(2, 3, 4).to(getattr(torch, kind)), torch.tensor([0.1, -2.0, 0.5]).to(getattr(torch, kind))
+    x[0, 0, 0], x[1, 1, 1] = float("nan"), -0.0
+    expected = torch.where(x > 0, x, x * w[:, None])
+    torch.testing.assert_close(torch.nn.functional.prelu(x, w), expected, atol=0, rtol=0, equal_nan=True)
