@@ -235,7 +235,7 @@ static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t coun
     long axis = PyLong_AsLong(args[1]);
     if (axis == -1 && PyErr_Occurred()) return NULL;
     if (axis < 0) axis += ndim + stack;
-    if (ndim > MAX_AXES - 1 || ndim + stack < 1 || type > NPY_CLONGDOUBLE || (width & (width - 1)) || width > 16) NOT_HANDLED();
+    if (ndim > MAX_AXES - 1 || ndim + stack < 1 || (type > NPY_CLONGDOUBLE && !narrow_kind((PyObject *)first)) || (width & (width - 1)) || width > 16) NOT_HANDLED();
     if (axis < 0 || axis >= ndim + stack) Py_RETURN_NONE;
     npy_intp shape[MAX_AXES], steps[MAX_AXES], total = 0;
     for (Py_ssize_t i = 0; i < n; i++) {

@@ -426,3 +426,27 @@ def test_normalisations_take_16_bits_with_weights_of_float32(torch, grad):
         assert [g.dtype for g in found] == [p.dtype for p in given]
         for a, b in zip(found, right):
             torch.testing.assert_close(a.float(), b, atol=0.1, rtol=0.05)
+
+
+def test_a_weight_cast_without_gradients_is_cast_anew_for_a_graph_and_after_a_write():
+    import wengert as torch
+
+    layer, x = torch.nn.Linear(3, 2), torch.ones(1, 3)
+    with torch.autocast("cpu"):
+        with torch.inference_mode():
+            low = layer(x)
+        with torch.no_grad():
+            assert torch.equal(layer(x), low)
+            layer.weight.mul_(2)
+            layer.bias.mul_(2)
+            assert torch.equal(layer(x), low * 2)
+        layer(x).sum().backward()
+    assert layer.weight.grad.tolist() == [[1.0] * 3] * 2
+
+
+def test_a_weight_is_cast_once_without_gradients(torch):
+    layer, x = torch.nn.Linear(3, 2, bias=False), torch.ones(1, 3)
+    with torch.autocast("cpu"), torch.no_grad(), torch.profiler.profile() as seen:
+        for _ in range(3):
+            layer(x)
+    assert sum(e.count for e in seen.key_averages() if e.key == "aten::copy_") == 4  # x three times

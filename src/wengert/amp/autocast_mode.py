@@ -149,12 +149,13 @@ class Caster(Interceptor):
         has = v.dtype
         if has is dtype or has not in ELIGIBLE:
             return v
-        known = self.casts() if m.grad and v.requires_grad and v.is_leaf else None
+        known = self.casts() if v.requires_grad and v.is_leaf else None
         if known is None:
             return _in_type(v, dtype, m, within)
-        found = known.get((id(v), dtype))
+        key = (id(v), dtype, m.grad, m.inference)  # one cast without gradients is not for those that are recorded
+        found = known.get(key)
         if found is None or found[0] is not v or found[1] != v._version:  # written to since: cast again
-            found = known[id(v), dtype] = (v, v._version, _in_type(v, dtype, m, within))
+            found = known[key] = (v, v._version, _in_type(v, dtype, m, within))
         return found[2]
 
 
