@@ -12,6 +12,8 @@ struct line_job {
     int64_t *places;
     const int64_t *index;
     size outer, n, inner, count; /* count: how many places along the axis an index has */
+    size index_line, index_step; /* from line to line of the index, and from place to place: `inner`, or 1 where all of a row have one */
+    int one;                     /* one value is written everywhere */
     size tiles, width;
     int type, product, back, least, failed;
 };
@@ -176,7 +178,8 @@ static PyObject *running_extreme(PyObject *module, PyObject *const *args, Py_ssi
 
 /* ---- reading and writing at places along the axis ---- */
 
-/* The index must have the shape of x, apart from the axis; 0 on success. */
+/* The index must have the shape of x, apart from the axis, and be contiguous or the same all along the dimensions behind the axis (and
+ * then, perhaps, along those before it); 0 on success. */
 static int read_index(struct line_job *job, PyArrayObject *x, PyObject *axis, PyObject *object)
 {
     if (!PyArray_CheckExact(object)) return -1;
@@ -185,29 +188,58 @@ static int read_index(struct line_job *job, PyArrayObject *x, PyObject *axis, Py
     long along = PyLong_AsLong(axis);
     if (along == -1 && PyErr_Occurred()) PyErr_Clear(), along = ndim;
     if (along < 0) along += ndim;
-    if (along < 0 || along >= ndim || PyArray_TYPE(index) != NPY_INT64 || !PyArray_ISCARRAY_RO(index) || PyArray_NDIM(index) != ndim) return -1;
+    if (along < 0 || along >= ndim || PyArray_TYPE(index) != NPY_INT64 || !PyArray_ISALIGNED(index) || !PyArray_ISNOTSWAPPED(index) ||
+        PyArray_NDIM(index) != ndim)
+        return -1;
     for (int k = 0; k < ndim; k++)
         if (k != along && PyArray_DIM(index, k) != PyArray_DIM(x, k)) return -1;
     job->count = PyArray_DIM(index, along), job->index = PyArray_DATA(index);
+    job->index_line = job->count * job->inner, job->index_step = job->inner;
+    if (PyArray_ISCARRAY_RO(index)) return 0;
+    for (int k = ndim - 1; k > along; k--)
+        if (PyArray_DIM(index, k) != 1 && PyArray_STRIDE(index, k)) return -1;
+    if (job->count != 1 && PyArray_STRIDE(index, along) != (npy_intp)sizeof(int64_t)) return -1;
+    npy_intp line = sizeof(int64_t) * job->count;
+    int same = 1, whole = 1;
+    for (int k = (int)along - 1; k >= 0; k--) {
+        if (PyArray_DIM(index, k) == 1) continue;
+        same &= !PyArray_STRIDE(index, k), whole &= PyArray_STRIDE(index, k) == line, line *= PyArray_DIM(index, k);
+    }
+    if (!same && !whole) return -1;
+    job->index_step = 1, job->index_line = whole ? job->count : 0;
     return 0;
 }
 
 /* ACTION(a place in the long array, a place in the one of the index's shape); lines are done in full by one thread, so that
- * what is written to a place does not depend on the number of threads. Rows in memory (`inner` 1) have a loop of their own. */
-#define ALONG_LOOP(LONG, ACTION)                                                                   \
-    for (size k = 0; k < count; k++)                                                               \
-        for (size i = 0; i < inner; i++, index++, values++) {                                      \
-            if ((uint64_t)*index >= (uint64_t)n) {                                                 \
-                job->failed = 1;                                                                   \
-                return;                                                                            \
-            }                                                                                      \
-            LONG *place = lines + *index * inner + i;                                              \
-            ACTION;                                                                                \
-        }
+ * what is written to a place does not depend on the number of threads. Rows in memory (`inner` 1) have a loop of their own, and so
+ * have rows with one place for all of their numbers. */
+#define ALONG_CHECK                                                                                \
+    if ((uint64_t)*index >= (uint64_t)n) {                                                         \
+        job->failed = 1;                                                                           \
+        return;                                                                                    \
+    }
 #define DEFINE_ALONG(name, LONG, SHORT, ACTION)                                                    \
-    static inline void name##_line(struct line_job *job, LONG *lines, SHORT *values, const int64_t *index, size n, size count, size inner) \
+    static inline void name##_line(struct line_job *job, LONG *lines, SHORT *values, const int64_t *index, size n, size count, size inner, size next) \
     {                                                                                              \
-        ALONG_LOOP(LONG, ACTION)                                                                   \
+        for (size k = 0; k < count; k++)                                                           \
+            for (size i = 0; i < inner; i++, index++, values += next) {                            \
+                ALONG_CHECK                                                                        \
+                LONG *place = lines + *index * inner + i;                                          \
+                ACTION;                                                                            \
+            }                                                                                      \
+    }                                                                                              \
+    static inline void name##_rows(struct line_job *job, LONG *lines, SHORT *row, const int64_t *index, size n, size count, size inner, size next) \
+    {                                                                                              \
+        for (size k = 0; k < count; k++, index++, row += next * inner) {                           \
+            ALONG_CHECK                                                                            \
+            LONG *restrict to = lines + *index * inner;                                            \
+            SHORT *restrict from = row;                                                            \
+            for (size i = 0; i < inner; i++) {                                                     \
+                LONG *place = to + i;                                                              \
+                SHORT *values = from + next * i;                                                   \
+                ACTION;                                                                            \
+            }                                                                                      \
+        }                                                                                          \
     }                                                                                              \
     static void name(void *context, size begin, size end, int chunk)                               \
     {                                                                                              \
@@ -216,10 +248,13 @@ static int read_index(struct line_job *job, PyArrayObject *x, PyObject *axis, Py
         (void)chunk;                                                                               \
         for (size o = begin; o < end && !job->failed; o++) {                                       \
             LONG *lines = (LONG *)job->x + o * n * inner;                                          \
-            SHORT *values = (SHORT *)job->out + o * count * inner;                                 \
-            const int64_t *index = job->index + o * count * inner;                                 \
-            if (inner == 1) name##_line(job, lines, values, index, n, count, 1);                   \
-            else name##_line(job, lines, values, index, n, count, inner);                          \
+            SHORT *values = (SHORT *)job->out + (job->one ? 0 : o * count * inner);                \
+            const int64_t *index = job->index + o * job->index_line;                               \
+            if (job->index_step != inner && job->one) name##_rows(job, lines, values, index, n, count, inner, 0); \
+            else if (job->index_step != inner) name##_rows(job, lines, values, index, n, count, inner, 1); \
+            else if (job->one) name##_line(job, lines, values, index, n, count, inner, 0);         \
+            else if (inner == 1) name##_line(job, lines, values, index, n, count, 1, 1);           \
+            else name##_line(job, lines, values, index, n, count, inner, 1);                       \
         }                                                                                          \
     }
 #define DEFINE_READ_AND_WRITE(bits)                                                                         \
@@ -229,10 +264,16 @@ DEFINE_READ_AND_WRITE(8)
 DEFINE_READ_AND_WRITE(16)
 DEFINE_READ_AND_WRITE(32)
 DEFINE_READ_AND_WRITE(64)
-DEFINE_ALONG(add_f32, float, const float, *place += *values)
-DEFINE_ALONG(add_f64, double, const double, *place += *values)
+#define DEFINE_JOIN(T, S)                                                                            \
+    DEFINE_ALONG(add_##S, T, const T, *place += *values)                                             \
+    DEFINE_ALONG(times_##S, T, const T, *place *= *values)                                           \
+    DEFINE_ALONG(largest_##S, T, const T, *place = *place >= *values || *place != *place ? *place : *values) \
+    DEFINE_ALONG(least_##S, T, const T, *place = *place <= *values || *place != *place ? *place : *values)
+DEFINE_JOIN(float, f32)
+DEFINE_JOIN(double, f64)
 
 static const pool_task takes[] = {take_8, take_16, take_32, take_64}, puts_[] = {put_8, put_16, put_32, put_64};
+static const pool_task joins_f32[] = {add_f32, times_f32, largest_f32, least_f32}, joins_f64[] = {add_f64, times_f64, largest_f64, least_f64};
 
 static pool_task of_width(const pool_task *tasks, size width) { return tasks[width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3]; }
 
@@ -255,20 +296,19 @@ static PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t 
     NOT_HANDLED();
 }
 
-/* (out, axis, index, values), all contiguous and of one shape but for the axis; out is written. A place outside is for the caller
- * to report, who drops out. */
-static PyObject *write_along(PyObject *const *args, Py_ssize_t count, int add)
+/* (out, axis, index, values), all of one shape but for the axis, or one value for all; out and values are contiguous, out is written.
+ * `join` is a number of joins_f32, or -1: writes. A place outside is for the caller to report, who drops out. */
+static PyObject *write_along(PyObject *const *args, int join)
 {
     struct line_job job = {0};
-    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
-    if (read_lines(&job, args[0], args[1], !add) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
+    if (read_lines(&job, args[0], args[1], join < 0) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
     PyArrayObject *x = (PyArrayObject *)args[0], *index = (PyArrayObject *)args[2], *values = (PyArrayObject *)args[3];
-    if (!PyArray_ISWRITEABLE(x) || !PyArray_CheckExact(args[3]) || PyArray_TYPE(values) != PyArray_TYPE(x) ||
-        !PyArray_ISCARRAY_RO(values) || !PyArray_SAMESHAPE(values, index))
-        NOT_HANDLED();
+    if (!PyArray_ISWRITEABLE(x) || !PyArray_CheckExact(args[3]) || PyArray_TYPE(values) != PyArray_TYPE(x) || !PyArray_ISCARRAY_RO(values)) NOT_HANDLED();
+    job.one = join < 0 && !PyArray_NDIM(values);
+    if (!job.one && !PyArray_SAMESHAPE(values, index)) NOT_HANDLED();
     job.out = PyArray_BYTES(values);
     if (PyArray_SIZE(index))
-        run_lines(add ? job.type == NPY_FLOAT ? add_f32 : add_f64 : of_width(puts_, job.width), &job, job.outer,
+        run_lines(join < 0 ? of_width(puts_, job.width) : (job.type == NPY_FLOAT ? joins_f32 : joins_f64)[join], &job, job.outer,
                   1.5 * job.count * job.inner);
     if (job.failed) NOT_HANDLED();
     return Py_NewRef(args[0]);
@@ -276,12 +316,24 @@ static PyObject *write_along(PyObject *const *args, Py_ssize_t count, int add)
 static PyObject *put_along(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
-    return write_along(args, count, 0);
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    return write_along(args, -1);
 }
 static PyObject *add_along(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
-    return write_along(args, count, 1);
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    return write_along(args, 0);
+}
+/* join_along(out, axis, index, values, how) */
+static PyObject *join_along(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    static const char *const names[] = {"sum", "prod", "amax", "amin"};
+    (void)module;
+    if (count != 5 || !PyUnicode_Check(args[4])) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
+    for (int k = 0; k < 4; k++)
+        if (PyUnicode_CompareWithASCIIString(args[4], names[k]) == 0) return write_along(args, k);
+    NOT_HANDLED();
 }
 
 /* ---- the most frequent value of a row, found as PyTorch finds it ---- */
@@ -404,10 +456,10 @@ static PyObject *mode_places(PyObject *module, PyObject *const *args, Py_ssize_t
 /* ---- bags: sums of rows at places ---- */
 
 struct bag_job {
-    const char *weight;
+    const char *weight, *factors; /* factors: of each row, or NULL */
     char *out;
     const int64_t *places, *starts;
-    size bags, count, rows, width; /* count: of the places */
+    size bags, count, rows, width, skipped; /* count: of the places; skipped: one whose row counts for nothing, or -1 */
     int type, average, failed;     /* failed: a place that there is not */
     int narrow;                    /* numbers of 16 bits, as narrow_kind has it */
 };
@@ -441,16 +493,25 @@ static void bag_task(void *context, size begin, size end, int chunk)
     for (size bag = begin; bag < end; bag++) {                                                                     \
         const size first = job->starts[bag], last = bag + 1 < job->bags ? job->starts[bag + 1] : job->count;       \
         REAL *out = (REAL *)job->out + bag * width;                                                                \
+        size held = 0;                                                                                             \
         for (size i = 0; i < width; i++) out[i] = 0;                                                               \
         for (size k = first; k < last; k++) {                                                                      \
             if (job->places[k] < 0 || job->places[k] >= job->rows) {                                               \
                 job->failed = 1;                                                                                   \
                 return;                                                                                            \
             }                                                                                                      \
-            kernels->add_##SUFFIX(out, (const REAL *)job->weight + job->places[k] * width, width);                 \
+            if (job->places[k] == job->skipped) continue;                                                          \
+            const REAL *row = (const REAL *)job->weight + job->places[k] * width;                                  \
+            held++;                                                                                                \
+            if (!job->factors) {                                                                                   \
+                kernels->add_##SUFFIX(out, row, width);                                                            \
+                continue;                                                                                          \
+            }                                                                                                      \
+            const REAL factor = ((const REAL *)job->factors)[k];                                                   \
+            for (size i = 0; i < width; i++) out[i] += factor * row[i];                                            \
         }                                                                                                          \
-        if (job->average && last > first)                                                                          \
-            for (size i = 0; i < width; i++) out[i] /= (REAL)(last - first);                                       \
+        if (job->average && held)                                                                                  \
+            for (size i = 0; i < width; i++) out[i] /= (REAL)held;                                                 \
     }
     if (job->narrow) {
         for (size bag = begin; bag < end && !job->failed; bag++)
@@ -459,12 +520,12 @@ static void bag_task(void *context, size begin, size end, int chunk)
 #undef RUN
 }
 
-/* bags(weight, places, starts, average): the sums, or means, of the rows of weight at the places from each start up to the next; None where
- * a place or a start lies outside */
+/* bags(weight, places, starts, average, factors, skipped): the sums, or means, of the rows of weight at the places from each start up to
+ * the next, times factors where they are given, without the row `skipped`; None where a place or a start lies outside */
 static PyObject *bags(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
-    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    if (count < 4 || count > 6) return PyErr_Format(PyExc_TypeError, "expected 4 to 6 arguments");
     PyArrayObject *weight = (PyArrayObject *)args[0];
     const int narrow = narrow_kind(args[0]);
     if ((!narrow && !is_real(args[0])) || PyArray_NDIM(weight) != 2 || !PyArray_ISCARRAY_RO(weight)) NOT_HANDLED();
@@ -473,8 +534,17 @@ static PyObject *bags(PyObject *module, PyObject *const *args, Py_ssize_t count)
         if (!PyArray_CheckExact(args[k]) || PyArray_TYPE(x) != NPY_INT64 || PyArray_NDIM(x) != 1 || !PyArray_ISCARRAY_RO(x)) NOT_HANDLED();
     }
     PyArrayObject *places = (PyArrayObject *)args[1], *starts = (PyArrayObject *)args[2];
-    struct bag_job job = {PyArray_BYTES(weight), NULL, PyArray_DATA(places), PyArray_DATA(starts), PyArray_SIZE(starts),
-                          PyArray_SIZE(places), PyArray_DIM(weight, 0), PyArray_DIM(weight, 1), PyArray_TYPE(weight), PyObject_IsTrue(args[3]), 0, narrow};
+    const size skipped = count < 6 || args[5] == Py_None ? -1 : PyLong_AsSsize_t(args[5]);
+    if (skipped == -1 && PyErr_Occurred()) return NULL;
+    const char *factors = NULL;
+    if (count > 4 && args[4] != Py_None) {
+        PyArrayObject *x = (PyArrayObject *)args[4];
+        if (!PyArray_CheckExact(args[4]) || PyArray_TYPE(x) != PyArray_TYPE(weight) || !PyArray_ISCARRAY_RO(x) || PyArray_SIZE(x) != PyArray_SIZE(places)) NOT_HANDLED();
+        factors = PyArray_BYTES(x);
+    }
+    if (narrow && (factors || skipped >= 0)) NOT_HANDLED();
+    struct bag_job job = {PyArray_BYTES(weight), factors, NULL, PyArray_DATA(places), PyArray_DATA(starts), PyArray_SIZE(starts),
+                          PyArray_SIZE(places), PyArray_DIM(weight, 0), PyArray_DIM(weight, 1), skipped, PyArray_TYPE(weight), PyObject_IsTrue(args[3]), 0, narrow};
     for (size k = 0; k < job.bags; k++)
         if (job.starts[k] < (k ? job.starts[k - 1] : 0) || job.starts[k] > job.count) Py_RETURN_NONE;
     npy_intp shape[2] = {job.bags, job.width};
@@ -495,5 +565,5 @@ static PyObject *bags(PyObject *module, PyObject *const *args, Py_ssize_t count)
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef lines_methods[] = {
     METHOD(running_sum), METHOD(running_product), METHOD(running_extreme), METHOD(take_along), METHOD(put_along),
-    METHOD(add_along), METHOD(mode_places), METHOD(bags), {NULL, NULL, 0, NULL},
+    METHOD(add_along), METHOD(join_along), METHOD(mode_places), METHOD(bags), {NULL, NULL, 0, NULL},
 };

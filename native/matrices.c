@@ -128,6 +128,39 @@ static PyObject *cholesky_lower(PyObject *module, PyObject *const *args, Py_ssiz
     Py_RETURN_NONE;
 }
 
+/* 0 where a place lies outside. Rows of few numbers have loops of their own. */
+#define DEFINE_SPARSE(T, S)                                                                                          \
+    static inline int few_##S(T *to, const T *from, const T *value, const int64_t *row, const int64_t *column, size stored, size n, size m, size k) \
+    {                                                                                                                \
+        for (size e = 0; e < stored; e++) {                                                                          \
+            if ((uint64_t)row[e] >= (uint64_t)n || (uint64_t)column[e] >= (uint64_t)m) return 0;                     \
+            T *restrict sum = to + row[e] * k;                                                                       \
+            const T *restrict x = from + column[e] * k, factor = value[e];                                           \
+            for (size i = 0; i < k; i++) sum[i] += factor * x[i];                                                    \
+        }                                                                                                            \
+        return 1;                                                                                                    \
+    }                                                                                                                \
+    static int sparse_##S(T *to, const T *from, const T *value, const int64_t *row, const int64_t *column, size stored, size n, size m, size k) \
+    {                                                                                                                \
+        switch (k) {                                                                                                 \
+        case 1: return few_##S(to, from, value, row, column, stored, n, m, 1);                                       \
+        case 2: return few_##S(to, from, value, row, column, stored, n, m, 2);                                       \
+        case 3: return few_##S(to, from, value, row, column, stored, n, m, 3);                                       \
+        case 4: return few_##S(to, from, value, row, column, stored, n, m, 4);                                       \
+        case 5: return few_##S(to, from, value, row, column, stored, n, m, 5);                                       \
+        case 6: return few_##S(to, from, value, row, column, stored, n, m, 6);                                       \
+        case 7: return few_##S(to, from, value, row, column, stored, n, m, 7);                                       \
+        case 8: return few_##S(to, from, value, row, column, stored, n, m, 8);                                       \
+        }                                                                                                            \
+        for (size e = 0; e < stored; e++) {                                                                          \
+            if ((uint64_t)row[e] >= (uint64_t)n || (uint64_t)column[e] >= (uint64_t)m) return 0;                     \
+            add_product_##S(to + row[e] * k, from + column[e] * k, value[e], k);                                     \
+        }                                                                                                            \
+        return 1;                                                                                                    \
+    }
+DEFINE_SPARSE(float, f32)
+DEFINE_SPARSE(double, f64)
+
 /* sparse_product(values, dense, rows, columns, n): the matrix of n rows with the values at these places times a dense one */
 static PyObject *sparse_product(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -146,36 +179,24 @@ static PyObject *sparse_product(PyObject *module, PyObject *const *args, Py_ssiz
             NOT_HANDLED();
     PyArrayObject *in[4] = {NULL}, *out = NULL;
     int fits = 1;
-    for (int i = 0; i < 4 && fits; i++) {
-        in[i] = contiguous(args[i]);
-        if (!in[i]) goto done;
-        if (i < 2) continue;
-        const int64_t *at = PyArray_DATA(in[i]), end = i == 3 ? PyArray_DIM(in[1], 0) : n;
-        for (size e = 0; e < stored && fits; e++) fits = at[e] >= 0 && at[e] < end;
-    }
-    if (fits) {
-        npy_intp shape[2] = {n, k};
-        out = (PyArrayObject *)PyArray_ZEROS(2, shape, PyArray_TYPE(in[0]), 0);
-    }
+    for (int i = 0; i < 4; i++)
+        if (!(in[i] = contiguous(args[i]))) goto done;
+    npy_intp shape[2] = {n, k};
+    out = (PyArrayObject *)PyArray_ZEROS(2, shape, PyArray_TYPE(in[0]), 0);
     if (out) {
         const int64_t *row = PyArray_DATA(in[2]), *column = PyArray_DATA(in[3]);
         NPY_BEGIN_THREADS_DEF
         NPY_BEGIN_THREADS_THRESHOLDED(stored * k);
-        if (PyArray_TYPE(out) == NPY_FLOAT) {
-            const float *value = PyArray_DATA(in[0]), *from = PyArray_DATA(in[1]);
-            float *to = PyArray_DATA(out);
-            for (size e = 0; e < stored; e++) add_product_f32(to + row[e] * k, from + column[e] * k, value[e], k);
-        } else {
-            const double *value = PyArray_DATA(in[0]), *from = PyArray_DATA(in[1]);
-            double *to = PyArray_DATA(out);
-            for (size e = 0; e < stored; e++) add_product_f64(to + row[e] * k, from + column[e] * k, value[e], k);
-        }
+        const size m = PyArray_DIM(in[1], 0);
+        if (PyArray_TYPE(out) == NPY_FLOAT) fits = sparse_f32(PyArray_DATA(out), PyArray_DATA(in[1]), PyArray_DATA(in[0]), row, column, stored, n, m, k);
+        else fits = sparse_f64(PyArray_DATA(out), PyArray_DATA(in[1]), PyArray_DATA(in[0]), row, column, stored, n, m, k);
         NPY_END_THREADS
     }
 done:
     for (int i = 0; i < 4; i++) Py_XDECREF(in[i]);
-    if (!fits) NOT_HANDLED();
-    return (PyObject *)out;
+    if (fits) return (PyObject *)out;
+    Py_XDECREF(out);
+    NOT_HANDLED();
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}

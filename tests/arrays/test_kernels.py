@@ -761,6 +761,44 @@ def test_lines(shape, dtype):
                 np.testing.assert_array_equal(got, want)  # refused before anything is written
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
+@pytest.mark.parametrize("shape", [(5,), (4, 3), (3, 4, 5), (2, 1, 3, 17)])
+def test_lines_joined_at_places_that_whole_rows_share(dtype, shape):
+    rng = np.random.default_rng(2)
+    x = rng.integers(-3, 4, shape).astype(dtype)
+    for axis in range(-1, len(shape)):
+        longer = list(shape)
+        longer[axis] = 6
+        index = rng.integers(0, shape[axis], longer)
+        along = axis % len(shape)
+        firsts = [tuple(slice(0, 1) if k in kept else slice(None) for k in range(len(shape)))
+            for kept in ((), range(along + 1, len(shape)), set(range(len(shape))) - {along}, range(along))]
+        values = rng.integers(-3, 4, longer).astype(dtype)
+        for first in firsts:
+            spread = np.broadcast_to(index[first].copy(), longer)
+            np.testing.assert_array_equal(K.take_along(x, axis, spread), np.take_along_axis(x, spread, axis))
+            calls = [("put_along", values), ("put_along", np.array(5, dtype)), ("add_along", values)]
+            calls += [("join_along", values, how) for how in ("sum", "prod", "amax", "amin")]
+            for name, brought, *how in calls:
+                got, want = x.copy(), x.copy()
+                assert getattr(K, name)(got, axis, spread, brought, *how) is got
+                K.plain(name)(want, axis, spread, brought, *how)
+                np.testing.assert_array_equal(got, want)
+            with pytest.raises(IndexError):
+                K.take_along(x, axis, np.broadcast_to(index[first] + shape[axis], longer))
+
+
+@pytest.mark.parametrize("how", ["amax", "amin"])
+@pytest.mark.parametrize("spread", [False, True])
+def test_extremes_joined_at_places_keep_nan(how, spread):
+    x = np.array([[1, np.nan], [np.inf, 2], [-np.inf, 0]], np.float32)
+    values = np.array([[np.nan, 5], [1, np.nan], [2, 2]], np.float32)
+    index = np.broadcast_to(np.array([[0], [1], [2]]), (3, 2))
+    index = index if spread else index.copy()
+    want = np.maximum(x, values) if how == "amax" else np.minimum(x, values)
+    np.testing.assert_array_equal(K.join_along(x.copy(), 0, index, values, how), want)
+
+
 def test_lines_of_odd_values():
     x = np.array([1, np.nan, 3, np.inf, -np.inf, 2, np.nan, 0], np.float32)
     values, places = K.running_extreme(x, 0, False)
@@ -1328,6 +1366,25 @@ def test_bags(dtype, average):
         for bad in ([1, 0], [-1], [9999]):
             assert K.bags(weight, places, np.array(bad), average) is None
             assert K.plain("bags")(weight, places, np.array(bad), average) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bags_of_rows_times_factors_without_one_row(dtype):
+    rng = np.random.default_rng(4)
+    weight, places = rng.standard_normal((10, 33)).astype(dtype), rng.integers(0, 10, 40)
+    starts, factors = np.array([0, 4, 4, 17, 39]), rng.standard_normal(40).astype(dtype)
+    places[-1] = 3  # the last bag has nothing but the row left out
+    for times, skipped in ((factors, None), (None, 3), (factors, 3), (factors.reshape(2, 20).T.copy().T, 3)):
+        for average in (False, True):
+            want = np.zeros((5, 33))
+            for k, part in enumerate(np.split(np.arange(40), starts[1:])):
+                part = part[places[part] != (-1 if skipped is None else skipped)]
+                each = np.ones(40) if times is None else times.reshape(-1)
+                want[k] = (weight[places[part]] * each[part, None]).sum(0) / (max(len(part), 1) if average else 1)
+            for find in (K.bags, K.plain("bags")):
+                got = find(weight, places, starts, average, times, skipped)
+                assert got.dtype == dtype
+                np.testing.assert_allclose(got, want, 1e-5, 1e-5)
 
 
 @settings(max_examples=200, deadline=None)

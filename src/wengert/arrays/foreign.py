@@ -405,7 +405,7 @@ def kernel(cls: type[ForeignArray], name: str, args: Any, kwargs: Any) -> Any:
 
 
 #: Kernels that write to their first argument.
-WRITING_KERNELS = frozenset(("add_along", "add_at", "put_along"))
+WRITING_KERNELS = frozenset(("add_along", "add_at", "join_along", "put_along"))
 #: Kernels about memory, which the protocol has.
 _BY_PROTOCOL: dict[str, Callable[..., Any]] = {
     "restrided": lambda x, shape, strides: x.look(shape, [s * x.itemsize for s in strides], x.start()),

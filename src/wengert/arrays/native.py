@@ -128,7 +128,7 @@ for _module, _names in {
     globals().update({name: _or_plain(name, _module) for name in _names})
 globals().update({name: _in_rows(name) for name in ("running_sum", "running_product", "running_extreme", "take_along",
     "mode_places")})
-put_along, add_along = _in_rows("put_along", 2), _in_rows("add_along", 2)
+globals().update({name: _in_rows(name, 2) for name in ("put_along", "add_along", "join_along")})
 
 
 def extreme(x: Array, axis: int, least: bool, keepdim: bool) -> tuple[Array, Array]:

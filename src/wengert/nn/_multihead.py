@@ -268,11 +268,10 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     each, factors = input.shape[-1], per_sample_weights
     alike = input.dim() == 2 and each > 0 and mode != "max" and padding_idx is None and not sparse
     input, starts = _bags(input, offsets, include_last_offset)
-    if (mode != "max" and padding_idx is max_norm is factors is None and _is_unrecorded(weight)
-            and input._wg_data.dtype.kind == "i"):
-        found = K.bags(weight._wg_data, input._wg_data, starts, mode == "mean")
+    if mode != "max" and max_norm is None:
+        found = _unrecorded_bags(input, weight, starts, mode == "mean", factors, padding_idx)
         if found is not None:
-            return Tensor._wg_wrap(found)
+            return found
     per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     places = zeros_if_storageless(input._wg_data)
     if places.size and (places.min() < 0 or places.max() >= weight.shape[0]):
@@ -316,6 +315,18 @@ def _is_unrecorded(weight: Any) -> bool:
     m = modes()
     return (type(weight._wg_data) is np.ndarray
         and (m is SILENT or ((m is RECORD or m.quick) and not (m.grad and requires_grad(weight)))))
+
+
+def _unrecorded_bags(input: Any, weight: Any, starts: Any, average: bool, factors: Any, padding_idx: Any) -> Any:
+    """Sums or means of bags in one pass; None where their gradient may be asked for, or an index is outside."""
+    if not _is_unrecorded(weight) or input._wg_data.dtype.kind != "i":
+        return None
+    if factors is not None and not (_is_unrecorded(factors) and factors.dtype == weight.dtype):
+        return None
+    skipped = None if padding_idx is None else padding_idx % len(weight)
+    found = K.bags(weight._wg_data, input._wg_data, starts, average, None if factors is None else factors._wg_data,
+        skipped)
+    return None if found is None else Tensor._wg_wrap(found)
 
 
 def _bags_of_one_size(input: Any, weight: Any, mode: str, factors: Any, settings: tuple[Any, ...]) -> Any:

@@ -167,7 +167,7 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
 
 
 def _quick(out: Any, dim: int, index: Any) -> bool:
-    """Whether additions along a dimension have a kernel: for floating-point numbers, if the index has all lines."""
+    """Whether sums and others along a dimension have a kernel: for floating point, if the index has all lines."""
     if out.dtype.kind != "f" or wide_type(out.dtype) is not None or not out.ndim or out.ndim != index.ndim:
         return False
     return all(a == b or i == dim for i, (a, b) in enumerate(zip(index.shape, out.shape)))
@@ -224,10 +224,9 @@ def _put(input: Any, d: int, index: Any, value: Any) -> Any:
     out = as_copy(input, order="C")
     if index.size:
         rows, index = (out, index) if out.ndim else (out.reshape(1), index.reshape(-1))
-        if value.ndim:
-            _written(K.put_along, rows, d, index, value if value.shape == index.shape else value.reshape(index.shape))
-        else:
-            rows[grid(index.shape, index, d)] = np.reshape(value, ())
+        if value.ndim and value.shape != index.shape:
+            value = value.reshape(index.shape)
+        _written(K.put_along, rows, d, index, value)
     return out
 
 
@@ -279,7 +278,7 @@ def scatter_add(input: Array, dim, index: Array, src: Array):
 
 # -- scatter with a reduction ------------------------------------------------------------------------------------------
 
-REDUCTIONS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+REDUCTIONS = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
 def _start(reduce: str, d: Any) -> Any:
@@ -294,10 +293,13 @@ def _start(reduce: str, d: Any) -> Any:
 
 
 def _reduced(input: Any, dim: Any, index: Any, src: Any, reduce: str, include_self: Any) -> Any:
-    dim, index, src = _ready("scatter", input, dim, index, src)
+    quick = _quick(input, axis(dim, input.ndim), index)
+    dim, index, src = _ready("scatter", input, dim, index, src, not quick)
     out = as_copy(input, wide_type(input.dtype) or input.dtype, order="C")
     if not index.size:
         return out.astype(input.dtype)
+    if quick:
+        return _joined(out, dim, index, src, reduce, include_self)
     places = (flat_places(index, input.shape, dim) if input.ndim else index).reshape(-1)
     flat = out.reshape(-1)
     if not include_self:
@@ -311,6 +313,18 @@ def _reduced(input: Any, dim: Any, index: Any, src: Any, reduce: str, include_se
         count = np.maximum(count, 1).astype(out.dtype).reshape(out.shape)
         out = out / count if out.dtype.kind in "fc" else out // count
     return out.astype(input.dtype, copy=False)
+
+
+def _joined(out: Any, dim: int, index: Any, src: Any, reduce: str, include_self: Any) -> Any:
+    """A reduction along a dimension by kernels; a place outside is reported as elsewhere."""
+    if not include_self:
+        _written(K.put_along, out, dim, index, _start(reduce, out.dtype))
+    if reduce != "mean":
+        return _written(lambda *given: K.join_along(*given, reduce), out, dim, index, src)
+    _written(K.add_along, out, dim, index, src)
+    count = new_filled(out, np.ones if include_self else np.zeros, out.shape, out.dtype)
+    K.add_along(count, dim, index, new_filled(out, np.ones, index.shape, out.dtype))
+    return out / np.maximum(count, 1)
 
 
 def _total_back(F: Any, g: Any, needs: Any, dim: Any, index: Any, src_shape: Any, reduce: str,

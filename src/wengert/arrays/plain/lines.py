@@ -66,7 +66,7 @@ def take_along(x: Array, axis: int, index: Array) -> Array:
 
 
 def put_along(out: Array, axis: int, index: Array, values: Array) -> Array:
-    """Write ``values``, shaped as ``index``, at the places along ``axis``, the last of several; return ``out``."""
+    """Write ``values``, one or shaped as ``index``, at places along ``axis``, the last of several; return ``out``."""
     _checked(index, 0, out.shape[axis])
     out[_grid(index, axis)] = values
     return out
@@ -76,6 +76,16 @@ def add_along(out: Array, axis: int, index: Array, values: Array) -> Array:
     """Add ``values``, of the shape of ``index``, at the places along ``axis``, repeated ones too; return ``out``."""
     _checked(index, 0, out.shape[axis])
     np.add.at(out, _grid(index, axis), values)
+    return out
+
+
+JOINS = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+
+
+def join_along(out: Array, axis: int, index: Array, values: Array, how: str) -> Array:
+    """As ``add_along``, for "sum", "prod", "amax" or "amin" with what is there; NaN is above and below all others."""
+    _checked(index, 0, out.shape[axis])
+    JOINS[how].at(out, _grid(index, axis), values)
     return out
 
 
@@ -231,15 +241,22 @@ def search_rows(edges: Array, values: Array, right: bool) -> Array:
     return low
 
 
-def bags(weight: Array, places: Array, starts: Array, average: bool) -> Array | None:
-    """The sums, or means, of the rows of ``weight`` at the places from each start up to the next; zeros where there is
-    none. None where a place or a start lies outside.
+def bags(weight: Array, places: Array, starts: Array, average: bool, factors: Array | None = None,
+        skipped: int | None = None) -> Array | None:
+    """The sums, or means, of the rows of ``weight`` at the places from each start up to the next, times ``factors``,
+    without the row ``skipped``; zeros where there is none. None where a place or a start lies outside.
     """
     ends = np.append(starts[1:], len(places))
     if np.any(ends < starts) or np.any(starts < 0) or np.any((places < 0) | (places >= len(weight))):
         return None
     kind = np.dtype(np.float32) if weight.itemsize == 2 else weight.dtype  # 16 bits are rounded once
     out = np.zeros((len(starts), weight.shape[1]), kind)
-    rows = weight[places[starts[0] if len(starts) else 0 :]].astype(kind)
-    np.add.at(out, np.repeat(np.arange(len(starts)), ends - starts), rows)
-    return (out / np.maximum(ends - starts, 1)[:, None].astype(kind) if average else out).astype(weight.dtype)
+    first = starts[0] if len(starts) else 0
+    bag, places = np.repeat(np.arange(len(starts)), ends - starts), places[first:]
+    rows = weight[places].astype(kind)
+    if factors is not None:
+        rows *= factors.reshape(-1)[first:, None].astype(kind)
+    kept = places != (-1 if skipped is None else skipped)
+    np.add.at(out, bag[kept], rows[kept])
+    sizes = np.maximum(np.bincount(bag[kept], minlength=len(starts)), 1)[:, None].astype(kind)
+    return (out / sizes if average else out).astype(weight.dtype)
