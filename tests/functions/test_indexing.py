@@ -181,3 +181,13 @@ def test_gradient_of_selected_slices_of_nothing(torch):
     x.index_select(1, torch.tensor([0, 1, 1])).sum().backward()
     assert x.grad.shape == (0, 2, 0)
     assert torch.zeros(0, 3).index_add(1, torch.tensor([2, 2]), torch.zeros(0, 2)).shape == (0, 3)
+
+
+def test_results_lie_as_indices_that_lie_apart(torch):
+    t = torch.arange(72.0).view(6, 4, 3)
+    base = torch.arange(120).view(5, 4, 3, 2) % 3
+    for index, want in ((base[..., 0], (144, 36, 12)), (base[:, :, 1], (96, 24, 12)), (base[0, ..., 1].t(), (12, 36)),
+            (base[:, :1, :, 0], (36, 36, 12)), (base[..., 0].transpose(0, 1), (36, 144, 12))):
+        assert t[index].stride()[: index.ndim] == want
+        assert torch.equal(t[index], t[index.contiguous()])
+        assert torch.equal(t[:, index], t[:, index.contiguous()])

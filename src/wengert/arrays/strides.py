@@ -6,6 +6,7 @@ computation depends on them.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -171,14 +172,21 @@ def taken(found: Any, a: Any, indices: Any) -> Any:
 
 def taken_whole(a: Any, indices: Any) -> Any:
     """What lies at one array of indices after whole dimensions (None) of a contiguous ``a``: NumPy's ``take`` copies
-    what follows as it lies. None of other indices; how far apart those of one row lie does not matter.
+    what follows as it lies. None of other indices; how far apart those in order lie does not matter.
     """
     index = indices[-1] if indices else None
     if (type(index) is not np.ndarray or index.dtype is not _INDICES or type(a) is not np.ndarray
-            or not (index.flags.c_contiguous or index.ndim == 1) or len(indices) > a.ndim or not a.flags.c_contiguous
-            or a.dtype.kind not in "fiubc" or any(i is not None for i in indices[:-1])):
+            or not (index.flags.c_contiguous or index.ndim == 1 or _descends(index))
+            or len(indices) > a.ndim or not a.flags.c_contiguous or a.dtype.kind not in "fiubc"
+            or any(i is not None for i in indices[:-1])):
         return None
     return a.take(index, len(indices) - 1)
+
+
+def _descends(a: np.ndarray) -> bool:
+    """Whether ``a`` lies row by row, with gaps, so that no other order of its dimensions is possible."""
+    steps = a.strides
+    return 1 not in a.shape and steps[-1] > 0 and all(s > t for s, t in pairwise(steps))
 
 
 def expanded(a: Any, sizes: tuple[int, ...]) -> Any:

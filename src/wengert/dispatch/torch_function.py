@@ -18,9 +18,11 @@ from ..functions.places import PLACES
 from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import SUBCLASSES, Modes, Scope, add_field, change, install, modes, set_modes
 from ..names.homes import OURS
+from ..ops.operator import TABLE
 from ..ops.structseq import rebuilt
 from ..tensor import classes
 from ..tensor.classes import KNOWN, PLAIN, is_known
+from ..tensor.functions import function, inplace_function
 from ..tensor.tensor import Tensor, members
 from .argument_errors import annotated
 
@@ -37,8 +39,6 @@ def dispatch(name: str, args: Any, kwargs: Any, public: Any = None) -> Any:
     owners = owners_of(args, primitive=True)
     if not owners:
         return NotImplemented
-    from ..tensor.functions import function, inplace_function
-
     func = inplace_function(name[:-1]) if name.endswith("_") else function(name)
     args, keywords = _as_written(args, func)
     return ask(func if public is None else public, owners, args, keywords | kwargs)
@@ -208,8 +208,6 @@ def owners_of(args: Any, primitive: bool = False) -> list[Any]:
 
 def _as_written(args: Any, func: Any) -> tuple[Any, dict[str, Any]]:
     """The arguments without trailing ones that have their default, keyword-only ones by name."""
-    from ..ops.operator import TABLE
-
     op: Any = TABLE.get(func.__name__.rstrip("_"))
     row = list(args)
     if op is None or not hasattr(op, "params") or len(row) > len(op.params):
@@ -256,8 +254,6 @@ def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: A
     """What ``Tensor.__torch_function__`` does: call through, and give results the subclass's type."""
     if types and all(t in PLAIN for t in types) and not owners_of((*args, *kwargs.values())):
         # our functions never call it on plain tensors: another library's did
-        from ..tensor.functions import function
-
         return function(func.__name__)(*args, **kwargs)
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented

@@ -19,7 +19,11 @@ from .places import described
 def _wrap(array: Any) -> Any:
     from ..layouts import compressed, sparse
 
-    return (compressed.CompressedTensor if hasattr(type(array), "coo") else sparse.SparseTensor)._wg_wrap(array)
+    def wrap(array: Any) -> Any:
+        return (compressed.CompressedTensor if hasattr(type(array), "coo") else sparse.SparseTensor)._wg_wrap(array)
+
+    Scattered.wrap = wrap  # the import is looked up once
+    return wrap(array)
 
 
 Scattered.wrap = _wrap
