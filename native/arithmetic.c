@@ -52,36 +52,67 @@ struct own {
 DEFINE_LOOP(float, single)
 DEFINE_LOOP(double, twice)
 
-/* The exponential of complex numbers; `data` is NumPy's loop. */
-#define DEFINE_COMPLEX_EXP(REAL, SUFFIX)                                                                              \
-    static void complex_exp_##SUFFIX(char **args, const npy_intp *count, const npy_intp *steps, void *data)           \
+/* Functions of complex numbers, of one or two operands. */
+struct own_complex {
+    const char *name;
+    int nin;
+    int (*single)(float *, const float *, size), (*pair_single)(float *, const float *, const float *, size);
+    int (*twice)(double *, const double *, size), (*pair_twice)(double *, const double *, const double *, size);
+    struct loop numpy_single, numpy_twice;
+};
+
+#define DEFINE_COMPLEX(REAL, which)                                                                                   \
+    static void complex_loop_##which(char **args, const npy_intp *count, const npy_intp *steps, void *data)           \
     {                                                                                                                 \
-        const struct loop *numpy = data;                                                                              \
+        const struct own_complex *own = data;                                                                         \
         enum { FEW = 128, PAIR = 2 * sizeof(REAL) }; /* few, as one odd number sends a block to NumPy */              \
-        REAL buffer[2 * FEW];                                                                                         \
+        REAL buffer[3][2 * FEW];                                                                                      \
+        const int nin = own->nin, straight = steps[nin] == PAIR;                                                      \
         for (npy_intp at = 0; at < *count; at += FEW) {                                                               \
             npy_intp n = *count - at < FEW ? *count - at : FEW;                                                       \
-            char *here[2] = {args[0] + at * steps[0], args[1] + at * steps[1]};                                       \
-            const int straight = steps[1] == PAIR;                                                                    \
-            if (steps[0] != PAIR)                                                                                     \
-                for (npy_intp i = 0; i < n; i++) memcpy(buffer + 2 * i, here[0] + i * steps[0], PAIR);                \
-            if (!kernels->complex_exp_##SUFFIX(straight ? (REAL *)here[1] : buffer,                                   \
-                                               steps[0] == PAIR ? (const REAL *)here[0] : buffer, n))                 \
-                numpy->function(here, &n, steps, numpy->data);                                                        \
+            const REAL *in[2] = {NULL, NULL};                                                                         \
+            char *here[3] = {NULL};                                                                                   \
+            for (int k = 0; k <= nin; k++) here[k] = args[k] + at * steps[k];                                         \
+            for (int k = 0; k < nin; k++) {                                                                           \
+                in[k] = steps[k] == PAIR ? (const REAL *)here[k] : buffer[k];                                         \
+                if (steps[k] != PAIR && (!at || steps[k]))                                                            \
+                    for (npy_intp i = 0; i < n; i++) memcpy(buffer[k] + 2 * i, here[k] + i * steps[k], PAIR);         \
+            }                                                                                                         \
+            REAL *to = straight ? (REAL *)here[nin] : buffer[2];                                                      \
+            if (!(nin == 1 ? own->which(to, in[0], n) : own->pair_##which(to, in[0], in[1], n)))                      \
+                own->numpy_##which.function(here, &n, steps, own->numpy_##which.data);                                \
             else if (!straight)                                                                                       \
-                for (npy_intp i = 0; i < n; i++) memcpy(here[1] + i * steps[1], buffer + 2 * i, PAIR);                \
+                for (npy_intp i = 0; i < n; i++) memcpy(here[nin] + i * steps[nin], buffer[2] + 2 * i, PAIR);         \
         }                                                                                                             \
     }
-DEFINE_COMPLEX_EXP(float, f32)
-DEFINE_COMPLEX_EXP(double, f64)
+DEFINE_COMPLEX(float, single)
+DEFINE_COMPLEX(double, twice)
 
 void arithmetic_replace_complex(const char *name, struct loop *single, struct loop *twice)
 {
-    static struct loop numpy[2];
-    if (strcmp(name, "exp")) return;
-    if (!numpy[0].function) numpy[0] = *single, numpy[1] = *twice;
-    *single = (struct loop){complex_exp_f32, &numpy[0], NPY_CFLOAT, ROWS_NONE};
-    *twice = (struct loop){complex_exp_f64, &numpy[1], NPY_CDOUBLE, ROWS_NONE};
+    static struct own_complex owns[] = {
+#define ENTRY(name) {#name, 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0, ROWS_NONE}, {NULL, NULL, 0, ROWS_NONE}},
+        HOLOMORPHIC_KERNELS(ENTRY) ENTRY(log)
+#undef ENTRY
+        {"divide", 2, NULL, NULL, NULL, NULL, {NULL, NULL, 0, ROWS_NONE}, {NULL, NULL, 0, ROWS_NONE}},
+    };
+    static int ready;
+    if (!ready) {
+        struct own_complex *own = owns;
+#define ENTRY(name) own->single = kernels->complex_##name##_f32, own++->twice = kernels->complex_##name##_f64;
+        HOLOMORPHIC_KERNELS(ENTRY)
+#undef ENTRY
+        own++->single = kernels->complex_log_f32;
+        own->pair_single = kernels->complex_divide_f32, own->pair_twice = kernels->complex_divide_f64;
+        ready = 1;
+    }
+    for (size k = 0; k < (size)(sizeof owns / sizeof *owns); k++) {
+        struct own_complex *own = &owns[k];
+        if (strcmp(own->name, name)) continue;
+        if (!own->numpy_single.function) own->numpy_single = *single, own->numpy_twice = *twice;
+        *single = (struct loop){complex_loop_single, own, NPY_CFLOAT, ROWS_NONE};
+        if (own->twice || own->pair_twice) *twice = (struct loop){complex_loop_twice, own, NPY_CDOUBLE, ROWS_NONE};
+    }
 }
 
 void arithmetic_replace(const char *name, struct loop *single, struct loop *twice)

@@ -382,27 +382,6 @@ UNARY(arccos, arccos_wide(x))
 UNARY(arctan, arctan_wide(x))
 UNARY(tan, tan_wide(x))
 #endif
-/* Of n complex numbers, where the exponential is normal and the angle tame: elsewhere nothing is written, and NumPy's loop does it. */
-static int F(complex_exp)(REAL *out, const REAL *in, size n)
-{
-    REAL re[COLUMNS], im[COLUMNS];
-    const REAL far = sizeof(REAL) == 4 ? (REAL)87 : (REAL)708;
-    int tame = 1;
-    EACH re[i] = in[2 * i], im[i] = in[2 * i + 1];
-    for (size i = 0; i < n; i++) tame &= (F(abs)(re[i]) < far) & F(tame_angle)(im[i]);
-    if (!tame) return 0;
-    EACH
-    {
-#if SINGLE
-        double sine, cosine = circle_wide(im[i], &sine), size_of = exp_wide(re[i]);
-#else
-        double sine = sine_f64(im[i], 0), cosine = sine_f64(im[i], 1), size_of = exp_f64(re[i]);
-#endif
-        re[i] = (REAL)(size_of * cosine), im[i] = (REAL)(size_of * sine);
-    }
-    EACH out[2 * i] = re[i], out[2 * i + 1] = im[i];
-    return 1;
-}
 static void F(fmod_loop)(REAL *out, const REAL *const *in, size n)
 {
     const REAL *a = in[0], *b = in[1];

@@ -3,7 +3,7 @@
 
 #include "pool.h"
 
-enum fold { PRODUCT, SQUARES, LARGEST, LEAST };
+enum fold { LARGEST, LEAST };
 
 struct fold_job {
     const char *x;
@@ -16,21 +16,6 @@ struct fold_job {
 /* Rows of a few numbers: a call for each would take longer than its sum. */
 enum { SHORT = 8 };
 #define DEFINE_SHORT(REAL, SUFFIX)                                                                              \
-    static inline void short_rows_##SUFFIX(double *out, const REAL *x, size rows, size n, int squares)          \
-    {                                                                                                           \
-        for (size r = 0; r < rows; r++, x += n) {                                                               \
-            double total = !squares;                                                                            \
-            for (size k = 0; k < n; k++) total = squares ? total + (double)x[k] * x[k] : total * x[k];          \
-            out[r] = total;                                                                                     \
-        }                                                                                                       \
-    }                                                                                                           \
-    static void fold_short_##SUFFIX(double *out, const REAL *x, size rows, size n, int squares)                 \
-    {                                                                                                           \
-        if (n == 2) squares ? short_rows_##SUFFIX(out, x, rows, 2, 1) : short_rows_##SUFFIX(out, x, rows, 2, 0); \
-        else if (n == 3) squares ? short_rows_##SUFFIX(out, x, rows, 3, 1) : short_rows_##SUFFIX(out, x, rows, 3, 0); \
-        else if (n == 4) squares ? short_rows_##SUFFIX(out, x, rows, 4, 1) : short_rows_##SUFFIX(out, x, rows, 4, 0); \
-        else squares ? short_rows_##SUFFIX(out, x, rows, n, 1) : short_rows_##SUFFIX(out, x, rows, n, 0);        \
-    }                                                                                                           \
     static void extreme_short_##SUFFIX(REAL *out, const REAL *x, size rows, size n, int least)                  \
     {                                                                                                           \
         for (size r = 0; r < rows; r++, x += n) {                                                               \
@@ -50,11 +35,7 @@ static void fold_task(void *context, size begin, size end, int chunk)
 #define RUN(REAL, SUFFIX)                                                                                            \
     {                                                                                                                \
         const REAL *x = (const REAL *)job->x + begin * n;                                                            \
-        if (job->fold <= SQUARES && n <= SHORT)                                                                      \
-            fold_short_##SUFFIX((double *)job->out + begin, x, rows, n, job->fold == SQUARES);                       \
-        else if (n <= SHORT) extreme_short_##SUFFIX((REAL *)job->out + begin, x, rows, n, job->fold == LEAST);       \
-        else if (job->fold == PRODUCT) kernels->fold_product_##SUFFIX((double *)job->out + begin, x, rows, n);            \
-        else if (job->fold == SQUARES) kernels->fold_squares_##SUFFIX((double *)job->out + begin, x, rows, n);       \
+        if (n <= SHORT) extreme_short_##SUFFIX((REAL *)job->out + begin, x, rows, n, job->fold == LEAST);       \
         else if (job->fold == LARGEST) kernels->fold_largest_##SUFFIX((REAL *)job->out + begin, x, rows, n);         \
         else kernels->fold_least_##SUFFIX((REAL *)job->out + begin, x, rows, n);                                     \
     }
@@ -62,8 +43,7 @@ static void fold_task(void *context, size begin, size end, int chunk)
 #undef RUN
 }
 
-/* fold_rows(x, rows, kind) -> one number for each of the `rows` equal parts of a contiguous array: the product (kind 0) or the
- * sum of squares (1) in double precision, the largest (2) or the least (3) in the type of x */
+/* fold_rows(x, rows, kind) -> one number for each of the `rows` equal parts of a contiguous array: the largest (kind 0) or the least (1) */
 static PyObject *fold_rows(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -74,8 +54,8 @@ static PyObject *fold_rows(PyObject *module, PyObject *const *args, Py_ssize_t c
     PyArrayObject *x = (PyArrayObject *)args[0];
     if (!PyArray_CheckExact(args[0]) || !is_real(args[0]) || !PyArray_ISCARRAY_RO(x) || rows < 1 || PyArray_SIZE(x) % rows) NOT_HANDLED();
     struct fold_job job = {PyArray_BYTES(x), NULL, PyArray_SIZE(x) / rows, PyArray_TYPE(x), (enum fold)fold};
-    if (!job.n || fold < PRODUCT || fold > LEAST) NOT_HANDLED();
-    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(1, &rows, job.fold <= SQUARES ? NPY_DOUBLE : job.type);
+    if (!job.n || fold < LARGEST || fold > LEAST) NOT_HANDLED();
+    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(1, &rows, job.type);
     if (!out) return NULL;
     job.out = PyArray_BYTES(out);
     const int chunks = pool_chunks(rows, 0.1 * job.n);

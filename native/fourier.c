@@ -1,5 +1,5 @@
 /* Fourier transforms of many short lines: the plan of a length, and its passes over the axes of an array. What they do not handle (other
- * lengths than products of 2, 3 and 5, long lines, real lines of odd length) is left to NumPy. */
+ * lengths than products of small primes, long lines) is left to NumPy. */
 #include "wengert.h"
 
 #include "pool.h"
@@ -23,9 +23,9 @@ static void turn(size k, size n, double *re, double *im)
 /* Radices of a length; their number, -1 if it has others. */
 static int factors(size n, unsigned char *radix)
 {
-    static const unsigned char known[] = {4, 2, 3, 5};
+    static const unsigned char known[] = {4, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, FOURIER_PRIME};
     int count = 0;
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < (int)sizeof known; k++)
         for (; n % known[k] == 0 && count < MOST_STAGES; n /= known[k]) radix[count++] = known[k];
     return n == 1 ? count : -1;
 }
@@ -38,7 +38,7 @@ static void put_turn(void *to, size at, int single, size k, size n)
     else ((double *)to)[2 * at] = re, ((double *)to)[2 * at + 1] = im;
 }
 
-/* Twiddles of each stage, and the m + 1 turns of a real line of 2 m; made once for each length, as arrays that live as long as the process.
+/* Twiddles of each stage, roots of one for its prime, and the m + 1 turns of a real line of 2 m; made once for each length, as arrays that live as long as the process.
  * Needs the GIL. */
 static int plan(struct fourier *f, int single)
 {
@@ -46,7 +46,10 @@ static int plan(struct fourier *f, int single)
     static int next;
     if ((f->stages = factors(f->m, f->radix)) < 0) return -1;
     size total = f->m + 1, left = f->m;
+    const size before = total;
     for (int k = 0; k < f->stages; k++) total += left, left /= f->radix[k];
+    const size roots = total;
+    for (int k = 0; k < f->stages; k++) total += f->radix[k] > 5 ? f->radix[k] : 0;
     int at = 0;
     while (at < PLANS && !(plans[at].table && plans[at].m == f->m && plans[at].single == single)) at++;
     if (at == PLANS) {
@@ -62,13 +65,16 @@ static int plan(struct fourier *f, int single)
                 for (size r = 0; r < f->radix[k]; r++) put_turn(to, number++, single, p * r, left);
             left /= f->radix[k];
         }
+        for (int k = 0; k < f->stages; k++)
+            for (size r = 0; f->radix[k] > 5 && r < f->radix[k]; r++) put_turn(to, number++, single, r, f->radix[k]);
         at = next, next = (next + 1) % PLANS;
         Py_XDECREF(plans[at].table);
         plans[at].m = f->m, plans[at].single = single, plans[at].table = table;
     }
     f->table = (void *)Py_NewRef((PyObject *)plans[at].table);
     f->turns = PyArray_DATA(plans[at].table);
-    f->twiddles = (const char *)f->turns + 2 * (f->m + 1) * (single ? sizeof(float) : sizeof(double));
+    const size pair = 2 * (single ? sizeof(float) : sizeof(double));
+    f->twiddles = (const char *)f->turns + before * pair, f->roots = (const char *)f->turns + roots * pair;
     return 0;
 }
 
@@ -94,7 +100,9 @@ static int pass(PyArrayObject *from, PyArrayObject *to, int axis, int kind, doub
     for (int d = 0; d < ndim; d++)
         if (d != axis) f.lines *= PyArray_DIM(from, d);
     for (int d = axis + 1; d < ndim; d++) f.inner *= PyArray_DIM(from, d);
-    f.m = kind == FOURIER_OF_REAL ? f.from_length / 2 : kind == FOURIER_TO_REAL ? f.to_length / 2 : f.from_length;
+    const size real = kind == FOURIER_OF_REAL ? f.from_length : f.to_length;
+    f.odd = kind >= FOURIER_OF_REAL && real % 2;
+    f.m = kind < FOURIER_OF_REAL || f.odd ? kind == FOURIER_TO_REAL ? real : f.from_length : real / 2;
     if (plan(&f, single) < 0) return -1;
     const size blocks = (f.lines + FOURIER_LINES - 1) / FOURIER_LINES, room = 4 * (f.m + 1) * FOURIER_LINES * (single ? sizeof(float) : sizeof(double));
     const int chunks = pool_chunks(blocks, 2.0 * FOURIER_LINES * (double)f.m);
@@ -116,7 +124,8 @@ static int pass(PyArrayObject *from, PyArrayObject *to, int axis, int kind, doub
 static int is_handled(size m, size lines)
 {
     unsigned char radix[MOST_STAGES];
-    return m >= 1 && m <= LONGEST && lines >= 1 && (lines >= FOURIER_LINES / 2 || m <= 64) && factors(m, radix) >= 0;
+    const int enough = lines >= FOURIER_LINES / 2 || m <= 64 || (lines >= 3 && m <= 1024);
+    return m >= 1 && m <= LONGEST && lines >= 1 && enough && factors(m, radix) >= 0;
 }
 
 /* fourier(x, axes, kind, size, scale): see wengert.arrays.plain.fourier */
@@ -146,7 +155,7 @@ static PyObject *fourier(PyObject *module, PyObject *const *args, Py_ssize_t cou
         const int real = k == n - 1 && (of_real || to_real);
         const npy_intp along = real && to_real ? length : shape[axis];
         numbers *= (double)along;
-        if ((real && (axis != ndim - 1 || along % 2 || (to_real && shape[axis] < along / 2 + 1))) || !is_handled(real ? along / 2 : along, PyArray_SIZE(x) / shape[axis])) NOT_HANDLED();
+        if ((real && to_real && shape[axis] < along / 2 + 1) || !is_handled(real && along % 2 == 0 ? along / 2 : along, PyArray_SIZE(x) / shape[axis])) NOT_HANDLED();
     }
     const double scale = norm == 1 ? 1 / sqrt(numbers) : norm == 2 ? 1 / numbers : 1;
     if (of_real) shape[axes[n - 1]] = shape[axes[n - 1]] / 2 + 1;

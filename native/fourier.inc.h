@@ -1,5 +1,5 @@
 /* Discrete Fourier transforms of FOURIER_LINES lines side by side, for one REAL type and one instruction set: every number of a line is a row of
- * a buffer, real and imaginary parts apart, and each stage (Stockham's, of radix 4, 2, 3 or 5) goes along whole rows. */
+ * a buffer, real and imaginary parts apart, and each stage (Stockham's, of radix 4, 2, 3, 5 or a larger prime) goes along whole rows. */
 
 #ifdef __GNUC__
 #define ALONG _Pragma("GCC ivdep") for (size q = 0; q < run; q++)
@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) void F(fourier_places)(F(parts) to,
                 TURNED(1, br + cr, bi + ci);
                 TURNED(2, br - cr, bi - ci);
             }
-        } else {
+        } else if (radix == 5) {
             const REAL c1 = (REAL)0.30901699437494742410, s1 = (REAL)0.95105651629515357212, c2 = (REAL)-0.80901699437494742410, s2 = (REAL)0.58778525229247312917;
             ALONG {
                 const REAL ar = x[q + far] + x[q + 4 * far], ai = y[q + far] + y[q + 4 * far], br = x[q + far] - x[q + 4 * far], bi = y[q + far] - y[q + 4 * far];
@@ -70,8 +70,46 @@ static inline __attribute__((always_inline)) void F(fourier_places)(F(parts) to,
 }
 #undef TURNED
 
+/* The same for an odd radix, FOURIER_LINES numbers at a time; `roots` has its roots of one. Numbers at equal distance from the first one
+ * meet the same cosine and opposite sines. */
+static void F(fourier_prime)(F(parts) to, F(parts) from, int radix, size far, size run, const REAL *w, const REAL *roots, size places)
+{
+    enum { L = FOURIER_LINES, MOST = FOURIER_PRIME / 2 };
+    const int half = radix / 2;
+    for (size p = 0; p < places; p++, w += 2 * radix)
+        for (size at = 0; at < run; at += L) {
+            const REAL *x = from.re + p * run + at, *y = from.im + p * run + at;
+            REAL *to_re = to.re + radix * p * run + at, *to_im = to.im + radix * p * run + at;
+            REAL sum_re[MOST][L], sum_im[MOST][L], less_re[MOST][L], less_im[MOST][L], all_re[L], all_im[L];
+            for (size q = 0; q < L; q++) all_re[q] = x[q], all_im[q] = y[q];
+            for (int k = 0; k < half; k++)
+                for (size q = 0; q < L; q++) {
+                    const size one = (k + 1) * far + q, other = (radix - 1 - k) * far + q;
+                    all_re[q] += sum_re[k][q] = x[one] + x[other], all_im[q] += sum_im[k][q] = y[one] + y[other];
+                    less_re[k][q] = x[one] - x[other], less_im[k][q] = y[one] - y[other];
+                }
+            for (size q = 0; q < L; q++) to_re[q] = all_re[q], to_im[q] = all_im[q];
+            for (int j = 1; j <= half; j++) {
+                REAL er[L], ei[L], gr[L] = {0}, gi[L] = {0};
+                for (size q = 0; q < L; q++) er[q] = x[q], ei[q] = y[q];
+                for (int k = 0, place = j; k < half; k++) {
+                    const REAL c = roots[2 * place], s = roots[2 * place + 1]; /* minus the sine */
+                    for (size q = 0; q < L; q++) er[q] += c * sum_re[k][q], ei[q] += c * sum_im[k][q], gr[q] -= s * less_im[k][q], gi[q] += s * less_re[k][q];
+                    place = place + j < radix ? place + j : place + j - radix;
+                }
+                const REAL *one = w + 2 * j, *other = w + 2 * (radix - j);
+                REAL *one_re = to_re + j * run, *one_im = to_im + j * run, *other_re = to_re + (radix - j) * run, *other_im = to_im + (radix - j) * run;
+                for (size q = 0; q < L; q++) {
+                    const REAL ar = er[q] + gr[q], ai = ei[q] + gi[q], br = er[q] - gr[q], bi = ei[q] - gi[q];
+                    one_re[q] = p ? ar * one[0] - ai * one[1] : ar, one_im[q] = p ? ar * one[1] + ai * one[0] : ai;
+                    other_re[q] = p ? br * other[0] - bi * other[1] : br, other_im[q] = p ? br * other[1] + bi * other[0] : bi;
+                }
+            }
+        }
+}
+
 /* One stage: `left` numbers are still to be transformed, in rows of `run`; w has `radix` twiddles for each of left / radix places. */
-static void F(fourier_stage)(F(parts) to, F(parts) from, int radix, size left, size run, const REAL *w)
+static void F(fourier_stage)(F(parts) to, F(parts) from, int radix, size left, size run, const REAL *w, const REAL *roots)
 {
     const size m = left / radix, far = m * run;
 #define PLACES(r)                                                          \
@@ -81,6 +119,7 @@ static void F(fourier_stage)(F(parts) to, F(parts) from, int radix, size left, s
         break;
     switch (radix) {
         PLACES(2) PLACES(3) PLACES(4) PLACES(5)
+    default: F(fourier_prime)(to, from, radix, far, run, w, roots, m);
     }
 #undef PLACES
 }
@@ -88,10 +127,11 @@ static void F(fourier_stage)(F(parts) to, F(parts) from, int radix, size left, s
 /* All stages; the buffer that has the result. */
 static F(parts) F(fourier_stages)(const struct fourier *f, F(parts) a, F(parts) b)
 {
-    const REAL *w = f->twiddles;
+    const REAL *w = f->twiddles, *roots = f->roots;
     size left = f->m, run = FOURIER_LINES;
     for (int k = 0; k < f->stages; k++) {
-        F(fourier_stage)(b, a, f->radix[k], left, run, w);
+        F(fourier_stage)(b, a, f->radix[k], left, run, w, roots);
+        if (f->radix[k] > 5) roots += 2 * f->radix[k];
         w += 2 * left, left /= f->radix[k], run *= f->radix[k];
         const F(parts) other = a;
         a = b, b = other;
@@ -185,6 +225,33 @@ static void F(fourier_store)(const struct F(lanes) *lanes, F(parts) from, size n
     }
 }
 
+/* Real numbers as those of a buffer: one by one, or (`twos`) by turns as real and imaginary parts. */
+static void F(fourier_load_real)(F(parts) to, const struct F(lanes) *lanes, size numbers, int twos)
+{
+    for (size j = 0; j < numbers; j++) {
+        REAL *row = (twos && j % 2 ? to.im : to.re) + (twos ? j / 2 : j) * FOURIER_LINES;
+        for (size k = 0; k < FOURIER_LINES; k++) row[k] = ((const REAL *)lanes->at[k])[j * lanes->step];
+        if (!twos) memset(to.im + j * FOURIER_LINES, 0, FOURIER_LINES * sizeof(REAL));
+    }
+}
+static void F(fourier_store_real)(const struct F(lanes) *lanes, F(parts) from, size numbers, int twos, REAL scale)
+{
+    for (size j = 0; j < numbers; j++) {
+        const REAL *row = (twos && j % 2 ? from.im : from.re) + (twos ? j / 2 : j) * FOURIER_LINES;
+        for (size k = 0; k < lanes->count; k++) ((REAL *)lanes->at[k])[j * lanes->step] = row[k] * scale;
+    }
+}
+/* The other half of m numbers, whose transform is real. */
+static void F(fourier_mirror)(F(parts) x, size m)
+{
+    for (size q = 0; q < FOURIER_LINES; q++) x.im[q] = 0;
+    for (size k = 1; k <= m / 2; k++)
+        for (size q = 0; q < FOURIER_LINES; q++) {
+            x.re[(m - k) * FOURIER_LINES + q] = x.re[k * FOURIER_LINES + q];
+            x.im[(m - k) * FOURIER_LINES + q] = -x.im[k * FOURIER_LINES + q];
+        }
+}
+
 /* From the transform z of even and odd numbers to that of a real line, whose first half it is (forwards), or back. */
 static inline __attribute__((always_inline)) void F(fourier_real)(const struct fourier *f, F(parts) to, F(parts) z, const int forwards)
 {
@@ -218,21 +285,28 @@ static void F(fourier)(const struct fourier *f, void *work, size begin, size end
     for (size block = begin; block < end; block++) {
         const size first = block * FOURIER_LINES, count = f->lines - first < FOURIER_LINES ? f->lines - first : FOURIER_LINES;
         F(parts) x = a, y = b;
-        const struct F(lanes) in = F(fourier_lanes)(f, f->from, f->from_length, first, count, f->kind == FOURIER_OF_REAL ? 1 : 2);
-        const struct F(lanes) out = F(fourier_lanes)(f, f->to, f->to_length, first, count, f->kind == FOURIER_TO_REAL ? 1 : 2);
-        if (f->kind == FOURIER_TO_REAL) {
+        const int of_real = f->kind == FOURIER_OF_REAL, to_real = f->kind == FOURIER_TO_REAL;
+        const size real = of_real ? f->from_length : f->to_length; /* length of a real line */
+        const struct F(lanes) in = F(fourier_lanes)(f, f->from, f->from_length, first, count, of_real ? 1 : 2);
+        const struct F(lanes) out = F(fourier_lanes)(f, f->to, f->to_length, first, count, to_real ? 1 : 2);
+        if (to_real && !f->odd) {
             F(fourier_load)(b, &in, f->m + 1);
             F(fourier_real)(f, a, b, 0);
-        } else F(fourier_load)(a, &in, f->m);
-        const int inverse = f->kind == FOURIER_INVERSE || f->kind == FOURIER_TO_REAL;
+        } else if (to_real) {
+            F(fourier_load)(a, &in, f->m / 2 + 1);
+            F(fourier_mirror)(a, f->m);
+        } else if (of_real && (f->odd || f->inner > 1)) F(fourier_load_real)(a, &in, real, !f->odd);
+        else F(fourier_load)(a, &in, f->m);
+        const int inverse = f->kind == FOURIER_INVERSE || to_real;
         if (inverse) x = (F(parts)){a.im, a.re}, y = (F(parts)){b.im, b.re};
         F(parts) z = F(fourier_stages)(f, x, y);
         if (inverse) z = (F(parts)){z.im, z.re};
-        if (f->kind == FOURIER_OF_REAL) {
+        if (of_real && !f->odd) {
             const F(parts) to = z.re == a.re ? b : a;
             F(fourier_real)(f, to, z, 1);
             F(fourier_store)(&out, to, f->m + 1, (REAL)f->scale);
-        } else F(fourier_store)(&out, z, f->m, (REAL)f->scale);
+        } else if (to_real && (f->odd || f->inner > 1)) F(fourier_store_real)(&out, z, real, !f->odd, (REAL)f->scale);
+        else F(fourier_store)(&out, z, of_real ? f->m / 2 + 1 : f->m, (REAL)f->scale);
     }
 }
 #undef ALONG

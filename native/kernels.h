@@ -80,6 +80,9 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
 /* What NumPy has less exact in float32, by up to 4 ulp; all have one input. */
 #define SINGLE_KERNELS(X) X(exp) X(expm1) X(cosh) X(log) X(log2) X(log10) X(arcsin) X(arccos) X(arctan) X(tan)
 
+/* Functions of complex numbers that NumPy takes one by one; besides these the logarithm (complex64) and quotients. */
+#define HOLOMORPHIC_KERNELS(X) X(exp) X(sin) X(cos) X(sinh) X(cosh) X(tan) X(tanh) X(sqrt) X(reciprocal)
+
 /* How many columns of a matrix the kernels that go down columns take at a time. */
 enum { COLUMNS = 512 };
 
@@ -107,6 +110,9 @@ enum { COLUMNS = 512 };
     X(affine2, (REAL * out, const REAL *g, const REAL *x, REAL a, REAL b, REAL c, size n))                         \
     X(add, (REAL * out, const REAL *x, size n))                                                                    \
     X(sum_rows, (double *out, const REAL *x, size rows, size n))                                                   \
+    /* of rows of n pairs, one pair each; numbers over a divisor, then their root where it is asked for */          \
+    X(sum_pairs, (double *out, const REAL *x, size rows, size n))                                                  \
+    X(settle, (REAL * out, const double *x, double divisor, int root, size n))                                     \
     /* of `rows` rows, `step` apart, n columns are taken: at most COLUMNS */                                        \
     X(sum_columns, (double *out, const REAL *x, size rows, size step, size n))                                     \
     X(softmax_columns, (REAL * out, const REAL *x, size rows, size step, size n))                                  \
@@ -165,13 +171,13 @@ enum { ROWS_NONE, ROWS_ADD, ROWS_SUBTRACT, ROWS_MULTIPLY, ROWS_DIVIDE };
     X(narrow_brain, (uint16_t *to, const float *from, size n))
 
 /* Fourier transforms of `lines` lines, FOURIER_LINES at a time: fourier.inc.h */
-enum { FOURIER_LINES = 16 };
+enum { FOURIER_LINES = 16, FOURIER_PRIME = 31 }; /* the largest radix */
 enum { FOURIER_FORWARDS, FOURIER_INVERSE, FOURIER_OF_REAL, FOURIER_TO_REAL };
 struct fourier {
-    int kind, stages;
+    int kind, stages, odd; /* odd: a real line of odd length, which is a complex one */
     size m, lines, inner, from_length, to_length; /* m: complex numbers of a line; the axis has so many numbers there and here */
     unsigned char radix[16];
-    const void *from, *turns, *twiddles;
+    const void *from, *turns, *twiddles, *roots;
     void *to, *table;
     double scale;
 };
@@ -434,7 +440,11 @@ struct kernels {
     int (*tame_angles_f32)(const float *const *in, size n);
     int (*tame_angles_f64)(const double *const *in, size n);
     /* n complex numbers, at most COLUMNS; 0, and nothing is written, where the kernel does not hold for all of them */
-    int (*complex_exp_f32)(float *out, const float *in, size n), (*complex_exp_f64)(double *out, const double *in, size n);
+#define DECLARE_COMPLEX(name) int (*complex_##name##_f32)(float *out, const float *in, size n), (*complex_##name##_f64)(double *out, const double *in, size n);
+    HOLOMORPHIC_KERNELS(DECLARE_COMPLEX)
+#undef DECLARE_COMPLEX
+    int (*complex_log_f32)(float *out, const float *in, size n);
+    int (*complex_divide_f32)(float *out, const float *a, const float *b, size n), (*complex_divide_f64)(double *out, const double *a, const double *b, size n);
 #define DECLARE_CAST(name, arguments) void(*name) arguments;
     CAST_KERNELS(DECLARE_CAST) GATHER_KERNELS(DECLARE_CAST)
 #undef DECLARE_CAST

@@ -137,29 +137,37 @@ done:
     return out;
 }
 
-/* pieces(x, axis, sizes): views of these sizes along the axis, one after the other; the caller knows that they are there */
+/* pieces(x, axis, sizes): views of these sizes along the axis, one after the other; the caller knows that they are there. One size is that
+ * of all but the last; without one (None), each place of the axis, which the views have no more. */
 static PyObject *pieces(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    if (!PyArray_CheckExact(args[0]) || !PyList_CheckExact(args[2])) NOT_HANDLED();
+    const int singly = args[2] == Py_None, evenly = PyLong_CheckExact(args[2]);
+    if (!PyArray_CheckExact(args[0]) || (!singly && !evenly && !PyList_CheckExact(args[2]))) NOT_HANDLED();
     PyArrayObject *x = (PyArrayObject *)args[0];
     const long axis = PyLong_AsLong(args[1]);
     if (axis == -1 && PyErr_Occurred()) return NULL;
     if (axis < 0 || axis >= PyArray_NDIM(x)) NOT_HANDLED();
-    const Py_ssize_t n = PyList_GET_SIZE(args[2]);
+    const int ndim = PyArray_NDIM(x);
+    const npy_intp whole = PyArray_DIM(x, axis), each = evenly ? PyLong_AsSsize_t(args[2]) : 1;
+    if (each < 1 && !PyErr_Occurred()) NOT_HANDLED();
+    if (each < 1) return NULL;
+    const Py_ssize_t n = singly ? whole : evenly ? (whole ? 1 + (whole - 1) / each : 1) : PyList_GET_SIZE(args[2]);
     PyObject *row = PyList_New(n);
-    npy_intp shape[NPY_MAXDIMS], at = 0;
-    memcpy(shape, PyArray_DIMS(x), PyArray_NDIM(x) * sizeof *shape);
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS], at = 0;
+    for (int k = 0, to = 0; k < ndim; k++)
+        if (!singly || k != axis) shape[to] = PyArray_DIM(x, k), strides[to++] = PyArray_STRIDE(x, k);
     for (Py_ssize_t i = 0; row && i < n; i++) {
-        shape[axis] = PyLong_AsSsize_t(PyList_GET_ITEM(args[2], i));
-        if (shape[axis] < 0 || shape[axis] > PyArray_DIM(x, axis) - at) {
+        const npy_intp length = singly ? 1 : !evenly ? PyLong_AsSsize_t(PyList_GET_ITEM(args[2], i)) : whole - at < each ? whole - at : each;
+        if (!singly) shape[axis] = length;
+        if (length < 0 || length > whole - at) {
             if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "the pieces are longer than the dimension");
             Py_CLEAR(row);
             break;
         }
         Py_INCREF(PyArray_DESCR(x));
-        PyObject *piece = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), PyArray_NDIM(x), shape, PyArray_STRIDES(x),
+        PyObject *piece = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim - singly, shape, strides,
                                                PyArray_BYTES(x) + at * PyArray_STRIDE(x, axis), PyArray_FLAGS(x) & NPY_ARRAY_WRITEABLE, NULL);
         if (!piece || PyArray_SetBaseObject((PyArrayObject *)piece, Py_NewRef((PyObject *)x)) < 0) {
             Py_XDECREF(piece);
@@ -167,7 +175,7 @@ static PyObject *pieces(PyObject *module, PyObject *const *args, Py_ssize_t coun
             break;
         }
         PyList_SET_ITEM(row, i, piece);
-        at += shape[axis];
+        at += length;
     }
     return row;
 }

@@ -66,7 +66,12 @@ const struct kernels TABLE(ISA) = {
 #undef ENTRY
     .tame_angles_f32 = tame_angles_f32,
     .sin_f64 = sin_loop_f64, .cos_f64 = cos_loop_f64, .tame_angles_f64 = tame_angles_f64,
-    .complex_exp_f32 = complex_exp_f32, .complex_exp_f64 = complex_exp_f64,
+#define ENTRY(kernel) .complex_##kernel##_f32 = complex_##kernel##_f32,
+    HOLOMORPHIC_KERNELS(ENTRY) .complex_log_f32 = complex_log_f32, .complex_divide_f32 = complex_divide_f32,
+#undef ENTRY
+#define ENTRY(kernel) .complex_##kernel##_f64 = complex_##kernel##_f64,
+    HOLOMORPHIC_KERNELS(ENTRY) .complex_divide_f64 = complex_divide_f64,
+#undef ENTRY
     .tame_quotients_f32 = tame_quotients_f32, .tame_quotients_f64 = tame_quotients_f64,
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_rows_f32, .kernel##_f64 = kernel##_rows_f64,
     ROW_KERNELS(ENTRY)

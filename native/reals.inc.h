@@ -1,10 +1,12 @@
 /* All kernels of one REAL type, for one instruction set; what their files define for one another ends here. */
 #include "elementwise.inc.h"
+#include "complex.inc.h"
 #include "broadcast.inc.h"
 #include "rows.inc.h"
 #include "folds.inc.h"
 #include "optimizers.inc.h"
 #include "gemm.inc.h"
+#include "totals.inc.h"
 #include "attention.inc.h"
 #include "conv.inc.h"
 #include "conv_broad.inc.h"
@@ -31,11 +33,6 @@
 #undef LANES
 #undef LANE_FOLD
 #undef LANE_SUM
-#undef HALVE
-#undef SUM_OF_ROWS
-#undef ITSELF
-#undef SQUARE
-#undef FOLD
 #undef GRADIENT
 #undef UPDATE
 #undef LOAD

@@ -246,56 +246,12 @@ static void F(add_rows)(REAL *out, const REAL *x, size n)
     EACH out[i] += x[i];
 }
 
-/* Sums of rows, up to TOGETHER at a time: their lanes are brought down to the first together, so that no row waits for the one before. */
-enum { F(TOGETHER) = 16 };
-#define HALVE(width)                                           \
-    if (LANES > width)                                         \
-        for (size r = 0; r < count; r++)                       \
-            for (size j = 0; j < width; j++) lanes[r][j] += lanes[r][j + width];
-#define SUM_OF_ROWS(TYPE, update)                                                       \
-    TYPE lanes[F(TOGETHER)][128 / sizeof(REAL)], rest[F(TOGETHER)];                     \
-    for (size at = 0; at < rows; at += F(TOGETHER)) {                                   \
-        const size count = rows - at < F(TOGETHER) ? rows - at : F(TOGETHER);           \
-        for (size row = 0; row < count; row++, x += n) {                                \
-            TYPE part[128 / sizeof(REAL)] = {0}, left = 0;                              \
-            size i0 = 0;                                                                \
-            for (; i0 + LANES <= n; i0 += LANES)                                        \
-                for (size j = 0; j < LANES; j++) part[j] += update(x[i0 + j]);          \
-            for (size i = i0; i < n; i++) left += update(x[i]);                         \
-            if (i0) for (size j = 0; j < LANES; j++) lanes[row][j] = part[j];           \
-            rest[row] = left;                                                           \
-        }                                                                               \
-        if (n >= LANES) {                                                               \
-            HALVE(16) HALVE(8) HALVE(4) HALVE(2) HALVE(1)                               \
-            for (size r = 0; r < count; r++) rest[r] += lanes[r][0];                    \
-        }                                                                               \
-        for (size r = 0; r < count; r++) out[at + r] = rest[r];                         \
-    }
-#define ITSELF(number) (number)
-#define SQUARE(number) ((double)(number) * (number))
-
-static void F(sum_short_rows)(double *out, const REAL *x, size rows, size n)
+/* Numbers over a divisor, and the roots of these where they are asked for. */
+static void F(settle_rows)(REAL *out, const double *x, double divisor, int root, size n)
 {
-    SUM_OF_ROWS(REAL, ITSELF)
-}
-/* Sums of blocks are kept in double precision: a float sum of a million elements is then as good as pairwise. */
-static void F(sum_rows_rows)(double *out, const REAL *x, size rows, size columns)
-{
-    if (columns <= 2048) {
-        F(sum_short_rows)(out, x, rows, columns);
-        return;
-    }
-    for (size r = 0; r < rows; r++, x += columns) {
-        double total = 0;
-        for (size at = 0; at < columns; at += 2048) {
-            const size n = columns - at < 2048 ? columns - at : 2048;
-            const REAL *part = x + at;
-            REAL sum;
-            LANE_SUM(sum, part[i])
-            total += sum;
-        }
-        out[r] = total;
-    }
+    if (root) EACH out[i] = (REAL)__builtin_sqrt(x[i] / divisor);
+    else if (divisor == 1) EACH out[i] = (REAL)x[i];
+    else EACH out[i] = (REAL)(x[i] / divisor);
 }
 /* Four rows at a time, then into sums of double precision every 64 rows. */
 static void F(sum_columns_rows)(double *out, const REAL *x, size rows, size step, size n)

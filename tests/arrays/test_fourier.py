@@ -66,3 +66,22 @@ def test_neither_order_nor_emptiness_matter():
     turned = x.transpose(2, 0, 1)
     np.testing.assert_allclose(K.fourier(turned, (0, 2), INVERSE, 0, 2), np.fft.ifftn(turned, axes=(0, 2)), atol=1e-15)
     assert K.fourier(np.zeros((0, 8), np.complex64), (1,), FORWARDS, 0, 0).shape == (0, 8)
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("n", [3, 7, 9, 11, 13, 14, 15, 17, 19, 22, 23, 29, 31, 45, 49, 62, 77, 91, 105, 143, 1001])
+def test_larger_primes_and_odd_real_lines(n, single):
+    rng = np.random.default_rng(n)
+    for kind in range(4):
+        for shape, axes in (((40, n), (1,)), ((n, 5, 4), (0,)), ((3, n, 2), (1,)), ((3, n, 24), (1,)), ((6, n), (0, 1)),
+                            ((n, 6), (1, 0))):
+            real = list(shape)
+            if kind == TO_REAL:
+                real[axes[-1]] = shape[axes[-1]] // 2 + 1
+            size = shape[axes[-1]] if kind == TO_REAL else 0
+            x = random(rng, real, kind, single)
+            found, wanted = K.fourier(x, axes, kind, size, 1), in_double(x, axes, kind, size, 1)
+            by_numpy = K.plain("fourier")(x, axes, kind, size, 1)
+            assert (found.shape, found.dtype) == (by_numpy.shape, by_numpy.dtype)
+            bound = 3 * max(np.abs(by_numpy - wanted).max(), np.finfo(x.dtype).eps * np.abs(wanted).max())
+            assert np.abs(found - wanted).max() <= bound, (kind, shape, axes)

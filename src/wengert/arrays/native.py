@@ -121,8 +121,8 @@ for _module, _names in {
         "fill_integers"),
     lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "top_places"),
     layout: ("joined", "triangle", "pieces"),
-    shortcuts: ("fold_rows", "square_sum", "masked_scale", "stacked", "within", "class_losses", "cross_entropy",
-        "cross_entropy_grad", "where"),
+    shortcuts: ("norm", "product", "fold_rows", "square_sum", "masked_scale", "stacked", "within", "class_losses",
+        "cross_entropy", "cross_entropy_grad", "where"),
     _plain_attention: ("attention",),
 }.items():
     globals().update({name: _or_plain(name, _module) for name in _names})

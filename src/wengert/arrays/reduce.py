@@ -10,9 +10,8 @@ import numpy as np
 from . import kernels as K
 from .array_likes import as_array, in_rows
 from .dtypes import is_half
-from .plain.shortcuts import SQUARES
 
-_WORTH_FOLDING = 2048  # below, NumPy's way in is as short, but for squares, which take it twice
+_WORTH_FOLDING = 2048  # below, NumPy's way in is as short
 _plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs lack
 
 
@@ -26,17 +25,21 @@ def sortable(a: np.ndarray) -> np.ndarray:
     return a.astype(np.float32) if a.dtype.kind == "V" else a
 
 
+def in_doubles(x: Any) -> bool:
+    """Whether ``x`` is float32 or float64 in C order, which is brought down in double precision."""
+    return x.dtype.kind == "f" and x.dtype.itemsize > 2 and x.flags.c_contiguous  # type: ignore[no-any-return]
+
+
 def add_up(x: Any, axis: Any, keepdims: Any = False) -> Any:
     """The sum of floating-point or complex numbers in their own type."""
-    if x.dtype.kind == "f" and x.dtype.itemsize > 2 and x.flags.c_contiguous:
+    if x.flags.c_contiguous and (x.dtype.kind == "c" or (x.dtype.kind == "f" and x.dtype.itemsize > 2)):
         return K.sum(x, axis, keepdims)
     return _plus(x, axis, None, None, keepdims)
 
 
 def fold(x: Any, axis: Any, keepdims: Any, kind: int) -> Any:
     """``K.fold_rows`` of float32 or float64 along the last axes; None where that does not fit."""
-    if (x.size < (1 if kind == SQUARES else _WORTH_FOLDING) or x.dtype.kind != "f" or x.dtype.itemsize == 2
-            or not x.flags.c_contiguous or not K.available):
+    if x.size < _WORTH_FOLDING or not in_doubles(x) or not K.available:
         return None
     n = x.ndim
     folded = n if axis is None else 1 if type(axis) is int else len(axis)

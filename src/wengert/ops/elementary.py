@@ -59,7 +59,12 @@ _STEPS = (0.5, 2, 3, -2, -0.5)  # powers that are other operators, in PyTorch
 
 
 def _power(a: Any, b: Any) -> Any:
-    """``a ** b``. NumPy is slow at negative floats: an integer power is that of ``|a|``, but for a sign."""
+    """``a ** b``. NumPy is slow at negative floats: an integer power is that of ``|a|``, but for a sign. Small powers
+    of complex numbers are products.
+    """
+    if type(b) in (int, float, complex) and b in (2, 3, -1, -2) and a.dtype.kind == "c":
+        square = K.multiply(a, a) if b != -1 else a
+        return square if b == 2 else K.multiply(square, a) if b == 3 else K.reciprocal(square)
     if type(b) in (int, float) and b not in (0.5, 1, 2) and b == b // 1 and a.dtype.kind == "f":
         if b == 3:
             return K.cube(a)
@@ -94,7 +99,7 @@ def pow(input: Array, exponent: Array):
     if kind == "i" and b.size and b.min() < 0:
         inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b & 1), 0))
         return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0))).astype(a.dtype, copy=False)
-    if has_memory(exponent) or kind == "c" or kind == "V":
+    if has_memory(exponent) or kind == "V":
         return np.power(a, b)
     return _power(a, exponent)
 

@@ -10,8 +10,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array
-from ..arrays.plain.shortcuts import SQUARES
-from ..arrays.reduce import add_up, fold, wide_type
+from ..arrays.reduce import add_up, in_doubles, wide_type
 from .linalg_solve import check_sides
 from .operator import Array, family
 from .pointwise import sub
@@ -90,9 +89,8 @@ def linalg_vector_norm(input: Array, ord=2, dim=None, keepdim=False, *, dtype=No
 
 def _norm(x: Any, ord: Any, axes: Any, keepdim: Any) -> Any:
     if ord == 2:
-        found = fold(x, axes, keepdim, SQUARES)
-        if found is not None:
-            return np.sqrt(found).astype(x.dtype, copy=False)
+        if in_doubles(x):
+            return K.norm(x, axes, keepdim)
         square = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else K.square(x)
         return K.sqrt(as_array(add_up(square, axes, keepdim)))
     size = np.absolute(x)

@@ -166,7 +166,7 @@ def _push_div(F: Any, t: Any, other: Any, result: Any) -> Any:
             push=_push_div, kernel=K.true_divide, opmath=True, aliases=("true_divide",))
 def div(input: Array, other: Array):
     """``input / other``, broadcast; integers divide to the default floating type."""
-    return np.true_divide(input, other)
+    return K.true_divide(input, other)
 
 
 @arithmetic(grad=dict(input=flat_gradient, other=flat_gradient), node="DivBackward2", places=(),

@@ -11,8 +11,8 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
 from ..arrays.errors import warn
-from ..arrays.plain.shortcuts import LARGEST, LEAST, PRODUCT
-from ..arrays.reduce import add_up, fold, sum_halves, truth, wide_type
+from ..arrays.plain.shortcuts import LARGEST, LEAST
+from ..arrays.reduce import add_up, fold, in_doubles, sum_halves, truth, wide_type
 from .operator import Array, family
 from .pointwise import widened
 from .refusals import unsupported
@@ -198,8 +198,9 @@ for _name, _node in (("prod", "ProdBackward0"), ("prod_dim", "ProdBackward1")):
         wide = wide_type(d)
         axis = None if dim is None else axes_of(dim, input.ndim)
         if wide is None:
-            found = fold(input, axis, keepdim, PRODUCT) if d == input.dtype else None
-            return _times(input, axis, d, None, keepdim) if found is None else found.astype(d, copy=False)
+            if d == input.dtype and in_doubles(input):
+                return K.product(input, axis, keepdim)
+            return _times(input, axis, d, None, keepdim)
         if input.dtype != d or (axis is None and input.ndim > 1) or (type(axis) is tuple and len(axis) > 1):
             return _times(input, axis, wide, None, keepdim).astype(d)
         return _half_prod(input, axis, keepdim, wide)

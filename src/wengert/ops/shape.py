@@ -235,10 +235,6 @@ def _split_back(F: Any, g: Any, tensor_shape: Any, sizes: Any, dim: Any) -> Any:
     return _assembled(F, g, tensor_shape, keys, lambda parts: F.cat(parts, dim))
 
 
-def _cut(input: Any, sizes: list[int], dim: int) -> list[Any]:
-    return K.pieces(input, dim, sizes)
-
-
 _parts: dict[str, Any] = dict(
     grad=dict(tensor=lambda F, g, tensor_shape, split_size, dim: _split_back(F, g, tensor_shape, split_size, dim)),
     undefined=True)
@@ -258,7 +254,7 @@ def split(tensor: Array, split_size, dim=0):
     n = tensor.shape[d]
     if split_size == 0 and n:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
-    return _cut(tensor, [min(split_size, n - i) for i in range(0, n, max(split_size, 1))] or [0], d)
+    return K.pieces(tensor, d, split_size)
 
 
 @operator(**_sized_parts, view=True)
@@ -273,7 +269,7 @@ def split_with_sizes(tensor: Array, split_sizes, dim=0):
     if sum(split_sizes) != tensor.shape[d]:
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {tensor.shape[d]} (input tensor's "
             f"size at dimension {d}), but got split_sizes={list(split_sizes)}")
-    return _cut(tensor, list(split_sizes), d)
+    return K.pieces(tensor, d, list(split_sizes))
 
 
 def _chunks(kind: str, text: str) -> None:
@@ -285,8 +281,8 @@ def _chunks(kind: str, text: str) -> None:
             raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
         size = -(-input.shape[axis(dim, input.ndim)] // chunks)
         if size:
-            return getattr(F, f"{kind}split")(input, size, dim)
-        return getattr(F, f"{kind}split_with_sizes")(input, [0] * chunks, dim)
+            return F.unsafe_split(input, size, dim) if kind else F.split(input, size, dim)
+        return (F.unsafe_split_with_sizes if kind else F.split_with_sizes)(input, [0] * chunks, dim)
 
     chunk.doc = text
 
@@ -364,8 +360,7 @@ def unbind(input: Array, dim=0):
     """All slices along ``dim`` as views without it."""
     if not input.ndim:
         raise no_dimensions(0)
-    d = axis(dim, input.ndim)
-    return [input[(*_key(d, input.ndim, i), ...)] for i in range(input.shape[d])]
+    return K.pieces(input, axis(dim, input.ndim), None)
 
 
 @operator(**_parts, linear=True)

@@ -24,6 +24,11 @@ def fourier(x: Array, axes: tuple[int, ...], kind: int, size: int, scale: int) -
     ``kind``: of complex numbers forwards or inverse, of real ones (one half of it), or to ``size`` real numbers along
     the last of ``axes``.
     """
+    if len(axes) == 1:  # NumPy's function of one axis is the quicker one
+        at, norm = axes[0], (_FORWARDS if kind in (FORWARDS, OF_REAL) else _INVERSE)[scale]
+        if kind == TO_REAL:
+            return np.fft.irfft(x, size, at, norm)
+        return (np.fft.rfft if kind == OF_REAL else np.fft.fft if kind == FORWARDS else np.fft.ifft)(x, None, at, norm)
     if kind == OF_REAL:
         return np.fft.rfftn(x, axes=axes, norm=_FORWARDS[scale])
     if kind == TO_REAL:

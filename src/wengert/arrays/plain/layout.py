@@ -26,9 +26,15 @@ def in_order(x: Array) -> Array:
     return np.array(x, order="C")
 
 
-def pieces(x: Array, axis: int, sizes: list[int]) -> list[Array]:
-    """Return views of these sizes along ``axis``, one after the other."""
-    before = (slice(None),) * axis
+def pieces(x: Array, axis: int, sizes: list[int] | int | None) -> list[Array]:
+    """Return views of these sizes along ``axis``, one after the other. One size is that of all but the last; without
+    one, each place of the axis, which the views have no more.
+    """
+    before, n = (slice(None),) * axis, x.shape[axis]
+    if isinstance(sizes, int):
+        sizes = [min(sizes, n - i) for i in range(0, n, max(sizes, 1))] or [0]
+    if sizes is None:
+        return [np.moveaxis(x, axis, 0)[i, ...] for i in range(n)]
     return [x[(*before, slice(end - n, end))] for n, end in zip(sizes, accumulate(sizes))]
 
 

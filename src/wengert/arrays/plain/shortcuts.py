@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Axes = int | tuple[int, ...] | None
 
-PRODUCT, SQUARES, LARGEST, LEAST = range(4)  # the kinds of ``fold_rows``
+LARGEST, LEAST = range(2)  # the kinds of ``fold_rows``
 _INTEGERS = {2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
@@ -40,18 +40,22 @@ def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
         return as_array(total / total.dtype.type(count)).astype(x.dtype, copy=False)
 
 
-def fold_rows(x: Array, rows: int, kind: int) -> Array:
-    """One number for each of ``rows`` equal parts of a contiguous array.
+def norm(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The root of the sum of squares over the axes, in double precision, of float32 or float64."""
+    with np.errstate(all="ignore"):
+        squares = np.square(x, dtype=np.float64)
+        return as_array(np.sqrt(squares.sum(axis=axis, keepdims=keepdims))).astype(x.dtype, copy=False)
 
-    ``PRODUCT`` and ``SQUARES`` (their sum) come in double precision, ``LARGEST`` and ``LEAST`` (NaN before all) in the
-    type of ``x``.
-    """
-    parts = x.reshape(rows, -1)
-    if kind == SQUARES:
-        return np.einsum("ij,ij->i", parts, parts, dtype=np.float64)
-    if kind == PRODUCT:
-        return np.multiply.reduce(parts, 1, np.float64)  # type: ignore[no-any-return]
-    return (np.maximum if kind == LARGEST else np.minimum).reduce(parts, 1)  # type: ignore[no-any-return]
+
+def product(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The product over the axes of float32 or float64."""
+    with np.errstate(all="ignore"):
+        return as_array(x.prod(axis=axis, keepdims=keepdims))
+
+
+def fold_rows(x: Array, rows: int, kind: int) -> Array:
+    """One number for each of ``rows`` equal parts of a contiguous array: the largest or the least, NaN before all."""
+    return (np.maximum if kind == LARGEST else np.minimum).reduce(x.reshape(rows, -1), 1)  # type: ignore[no-any-return]
 
 
 def square_sum(arrays: list[Array]) -> float:

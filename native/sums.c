@@ -1,0 +1,231 @@
+/* Sums, means, norms and products over axes. */
+#include "wengert.h"
+
+#include "fast.h"
+#include "half.h"
+#include "pool.h"
+
+enum total { SUM, MEAN, NORM, PRODUCT };
+
+struct sum_job {
+    int type;
+    const char *x;
+    double *out;
+    size n, inner; /* x is (outer, n, inner) */
+    int halves;    /* 0, or NPY_HALF, or another number for bfloat16: x has 16 bits */
+    enum total total; /* NORM: a sum of squares; for PRODUCT inner is 1 */
+};
+
+/* Numbers of 16 bits are widened by blocks that stay in the cache. */
+static void sum_halves(const struct sum_job *job, size begin, size end)
+{
+    enum { BLOCK = 8 * COLUMNS };
+    float wide[BLOCK];
+    double part[COLUMNS];
+    void (*widen)(float *, const uint16_t *, size) = job->halves == NPY_HALF ? kernels->widen_half : kernels->widen_brain;
+    const uint16_t *x = (const uint16_t *)job->x;
+    const size tiles = (job->inner + COLUMNS - 1) / COLUMNS;
+    for (size item = begin; item < end; item++) {
+        if (job->inner == 1) {
+            job->out[item] = 0;
+            for (size at = 0; at < job->n; at += BLOCK) {
+                const size n = job->n - at < BLOCK ? job->n - at : BLOCK;
+                widen(wide, x + item * job->n + at, n);
+                kernels->sum_rows_f32(part, wide, 1, n);
+                job->out[item] += part[0];
+            }
+            continue;
+        }
+        const size outer = item / tiles, first = item % tiles * COLUMNS;
+        const size count = job->inner - first < COLUMNS ? job->inner - first : COLUMNS;
+        double *out = job->out + outer * job->inner + first;
+        for (size i = 0; i < count; i++) out[i] = 0;
+        for (size r = 0; r < job->n; r += BLOCK / COLUMNS) {
+            const size rows = job->n - r < BLOCK / COLUMNS ? job->n - r : BLOCK / COLUMNS;
+            for (size k = 0; k < rows; k++) widen(wide + k * count, x + (outer * job->n + r + k) * job->inner + first, count);
+            kernels->sum_columns_f32(part, wide, rows, count, count);
+            for (size i = 0; i < count; i++) out[i] += part[i];
+        }
+    }
+}
+
+/* Whether rows are summed, of single numbers or of pairs, and not columns. */
+static int is_of_rows(const struct sum_job *job) { return job->inner == 1 || (job->inner == 2 && !job->halves && job->total != NORM); }
+
+static void sum_task(void *context, size begin, size end, int chunk)
+{
+    const struct sum_job *job = context;
+    (void)chunk;
+    if (job->halves) {
+        sum_halves(job, begin, end);
+        return;
+    }
+    if (is_of_rows(job)) {
+        const size at = begin * job->n * job->inner, rows = end - begin;
+#define RUN(REAL, SUFFIX)                                                                                                       \
+    {                                                                                                                           \
+        const REAL *x = (const REAL *)job->x + at;                                                                              \
+        if (job->total == NORM) kernels->fold_squares_##SUFFIX(job->out + begin, x, rows, job->n);                              \
+        else if (job->total == PRODUCT) kernels->fold_product_##SUFFIX(job->out + begin, x, rows, job->n);                      \
+        else if (job->inner == 2) kernels->sum_pairs_##SUFFIX(job->out + 2 * begin, x, rows, 2 * job->n);                       \
+        else kernels->sum_rows_##SUFFIX(job->out + begin, x, rows, job->n);                                                     \
+    }
+        if (job->type == NPY_FLOAT) RUN(float, f32) else RUN(double, f64)
+#undef RUN
+        return;
+    }
+    const size tiles = (job->inner + COLUMNS - 1) / COLUMNS;
+    for (size item = begin; item < end; item++) {
+        const size outer = item / tiles, first = item % tiles * COLUMNS;
+        const size count = job->inner - first < COLUMNS ? job->inner - first : COLUMNS;
+        const size at = outer * job->n * job->inner + first;
+        double *out = job->out + outer * job->inner + first;
+        static const double zeros[COLUMNS]; /* what is taken off before squares */
+#define RUN(REAL, SUFFIX)                                                                                                       \
+    {                                                                                                                           \
+        const REAL *x = (const REAL *)job->x + at;                                                                              \
+        if (job->total == NORM) kernels->square_columns_##SUFFIX(out, x, (const REAL *)zeros, job->n, job->inner, count);       \
+        else kernels->sum_columns_##SUFFIX(out, x, job->n, job->inner, count);                                                  \
+    }
+        if (job->type == NPY_FLOAT) RUN(float, f32) else RUN(double, f64)
+#undef RUN
+    }
+}
+
+/* Mark the axes that `axes` (None, an integer or a tuple) names; -1 if it names none that exist, or one twice. */
+static int mark_axes(PyObject *axes, int ndim, char *marked)
+{
+    memset(marked, axes == Py_None, ndim);
+    if (axes == Py_None) return 0;
+    const Py_ssize_t count = PyTuple_Check(axes) ? PyTuple_GET_SIZE(axes) : 1;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        long axis = PyLong_AsLong(PyTuple_Check(axes) ? PyTuple_GET_ITEM(axes, k) : axes);
+        if (axis == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return -1;
+        }
+        if (axis < 0) axis += ndim;
+        if (axis < 0 || axis >= ndim || marked[axis]) return -1;
+        marked[axis] = 1;
+    }
+    return 0;
+}
+
+/* x as (outer, n, inner), its middle summed. */
+static void run_sum(const struct sum_job *job, size outer)
+{
+    const size width = job->halves ? 2 : job->type == NPY_FLOAT ? sizeof(float) : sizeof(double), total = outer * job->n * job->inner;
+    const size items = is_of_rows(job) ? outer : outer * ((job->inner + COLUMNS - 1) / COLUMNS);
+    enum { PIECE = 1 << 14 };
+    const size pieces = outer == 1 && job->inner == 1 ? job->n / PIECE : 0;
+    double *parts = pieces > 1 ? malloc(pieces * sizeof *parts) : NULL;
+    if (total < 8192) sum_task((void *)job, 0, items, 0);
+    else if (!parts) pool_run(sum_task, (void *)job, items, pool_chunks(items, 0.1 * total / items));
+    else { /* one long row: its pieces are summed as rows, and then the sums */
+        struct sum_job rows = *job, rest = *job;
+        rows.out = parts, rows.n = PIECE;
+        rest.x += pieces * PIECE * width, rest.n -= pieces * PIECE;
+        pool_run(sum_task, &rows, pieces, pool_chunks(pieces, 0.08 * PIECE));
+        sum_task(&rest, 0, 1, 0);
+        for (size k = 0; k < pieces; k++) job->out[0] = job->total == PRODUCT ? job->out[0] * parts[k] : job->out[0] + parts[k];
+    }
+    free(parts);
+}
+
+/* Runs of axes, summed ones and kept ones by turns. */
+struct runs {
+    size lengths[NPY_MAXDIMS + 1], summed; /* summed: elements of a result */
+    int count, first;                      /* first: whether the first one is summed */
+};
+static int is_summed(const struct runs *runs, int run) { return run % 2 ? !runs->first : runs->first; }
+static void add_axis(struct runs *runs, npy_intp length, int summed)
+{
+    if (length == 1) return;
+    if (summed) runs->summed *= length;
+    if (!runs->count) runs->first = summed;
+    if (!runs->count || is_summed(runs, runs->count - 1) != summed) runs->lengths[runs->count++] = 1;
+    runs->lengths[runs->count - 1] *= length;
+}
+
+/* `before` numbers in double precision, as numbers of the result. */
+static void leave(PyArrayObject *out, const double *sums, size before, double divisor, int root)
+{
+    uint16_t *half = PyArray_DATA(out);
+    const int type = PyArray_TYPE(out);
+    if (type == NPY_HALF)
+        for (size k = 0; k < before; k++) half[k] = half_of_double(sums[k] / divisor);
+    else if (is_brain(type))
+        for (size k = 0; k < before; k++) half[k] = brain_of_float((float)(sums[k] / divisor));
+    else if (type == NPY_FLOAT || type == NPY_CFLOAT) kernels->settle_f32(PyArray_DATA(out), sums, divisor, root, before);
+    else kernels->settle_f64(PyArray_DATA(out), sums, divisor, root, before);
+}
+
+/* (x, axes, keepdims): complex numbers are pairs along one axis more, which is kept */
+static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total total)
+{
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    char marked[NPY_MAXDIMS];
+    if (!PyArray_CheckExact(args[0]) || !PyArray_ISCARRAY_RO(x) || mark_axes(args[1], PyArray_NDIM(x), marked) < 0) NOT_HANDLED();
+    const int type = PyArray_TYPE(x), ndim = PyArray_NDIM(x), keep = PyObject_IsTrue(args[2]);
+    const int halves = type == NPY_HALF || is_brain(type) ? type : 0, pairs = type == NPY_CFLOAT || type == NPY_CDOUBLE;
+    if ((!halves && !pairs && type != NPY_FLOAT && type != NPY_DOUBLE) || (total >= NORM && (halves || pairs))) NOT_HANDLED();
+    if (keep < 0) return NULL;
+    npy_intp shape[NPY_MAXDIMS];
+    struct runs runs = {.summed = 1};
+    size before = PyArray_SIZE(x) * (pairs ? 2 : 1);
+    int out_ndim = 0;
+    for (int axis = 0; axis < ndim; axis++) {
+        const npy_intp length = PyArray_DIM(x, axis);
+        if (!marked[axis]) shape[out_ndim++] = length;
+        else if (keep) shape[out_ndim++] = 1;
+        add_axis(&runs, length, marked[axis]);
+    }
+    if (pairs) add_axis(&runs, 2, 0);
+    if (before == 0) NOT_HANDLED();
+    if (!runs.count) runs.lengths[runs.count++] = 1, runs.first = 1;
+    /* The last summed run goes first; what is left of the array gets smaller, and is in double precision. */
+    int at = is_summed(&runs, runs.count - 1) ? runs.count - 1 : runs.count - 2;
+    if (at < 0) runs.lengths[1] = runs.lengths[0], runs.lengths[0] = 1, at = 0, runs.count = 2; /* nothing to sum */
+    if (total == PRODUCT && (at < runs.count - 1 || at > 1)) NOT_HANDLED(); /* of the last axes alone */
+    PyArrayObject *out = new_like(x, out_ndim, shape);
+    if (!out) return NULL;
+    double few[64], *sums = NULL, *old = NULL;
+    struct sum_job job = {type == NPY_CFLOAT ? NPY_FLOAT : type == NPY_CDOUBLE ? NPY_DOUBLE : type, PyArray_BYTES(x), NULL, 1, 1, halves, total};
+    if (at < runs.count - 1) job.inner = runs.lengths[runs.count - 1];
+    for (; at >= 0; at -= 2) {
+        const size n = runs.lengths[at], results = before / n;
+        sums = results <= 64 && !sums ? few : malloc(results * sizeof *sums);
+        if (!sums) {
+            free(old);
+            Py_DECREF(out);
+            return PyErr_NoMemory();
+        }
+        job.out = sums, job.n = n;
+        NPY_BEGIN_THREADS_DEF
+        NPY_BEGIN_THREADS_THRESHOLDED(before);
+        run_sum(&job, results / job.inner);
+        NPY_END_THREADS
+        if (old) free(old);
+        old = sums == few ? NULL : sums;
+        job.type = NPY_DOUBLE, job.halves = 0, job.total = SUM, job.x = (const char *)sums, before = results;
+        if (at > 0) job.inner *= runs.lengths[at - 1];
+    }
+    leave(out, sums, before, total == MEAN ? (double)runs.summed : 1, total == NORM);
+    free(old);
+    return (PyObject *)out;
+}
+
+#define TOTAL(name, total)                                                              \
+    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)    \
+    {                                                                                   \
+        (void)module;                                                                   \
+        return reduce(args, count, total);                                              \
+    }
+TOTAL(sum, SUM)
+TOTAL(mean, MEAN)
+TOTAL(norm, NORM)
+TOTAL(product, PRODUCT)
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef sums_methods[] = {METHOD(sum), METHOD(mean), METHOD(norm), METHOD(product), {NULL, NULL, 0, NULL}};
