@@ -7,6 +7,8 @@ read one.
 
 from __future__ import annotations
 
+from functools import cache
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +36,8 @@ from .saved_tensor_hooks import UNVERSIONED
 from .version_check import check_versions, freed, modified
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..ops.operator import Operator
 
 
@@ -64,10 +68,23 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     _compiled.setdefault(op.name, []).append(scope)
     if op.name in _around:
         _put_around(scope, _around[op.name])
-    exec(compile(source(op, kind), f"<wengert operator {op.name}>", "exec"), scope)
-    made = scope.pop("_made")
+    made = FunctionType(_code(op, kind), scope)
     made.__defaults__, made.__kwdefaults__ = _defaults(op, kind)
     return made
+
+
+def _code(op: Operator, kind: str) -> CodeType:
+    """The code of ``source(op, kind)``; sources that differ only in the names of parameters are compiled once."""
+    names = {f"p{i}": p for i, p in enumerate(op.params)} if native(op) and not op.variadic else {}
+    code = _function_code(source(op, kind, tuple(names)))
+    return code.replace(co_varnames=tuple(names.get(n, n) for n in code.co_varnames),
+        co_filename=f"<wengert operator {op.name}>")
+
+
+@cache
+def _function_code(text: str) -> CodeType:
+    """The code of the one function that ``text`` defines."""
+    return next(c for c in compile(text, "<wengert>", "exec").co_consts if type(c) is CodeType)
 
 
 _compiled: dict[str, list[dict[str, Any]]] = {}  # the scopes of the functions of each operator
@@ -181,6 +198,7 @@ def fast(op: Operator) -> bool:
     return simple and len(op.outputs) == 1 and bool(op.tensors)
 
 
+@cache
 def node_maker(op: Operator) -> type[OpNode]:
     """The class of its nodes: a fast one where they are given one gradient, and give one for each of ``wrt``."""
     single = op.outputs is not ... and len(op.differentiable) == 1 and not {*op.tensor_lists} & {*op.wrt}
@@ -214,11 +232,11 @@ def _renamable(op: Operator) -> tuple[str, ...]:
     return ("dim",) if all(p in op.defaults for p in plain[plain.index("dim") + 1 :]) else ()
 
 
-def _signature(op: Operator, kind: str) -> str:
+def _signature(op: Operator, kind: str, params: tuple[str, ...]) -> str:
     if kind in ("dunder", "reflected", "augmented"):
-        return ", ".join(reversed(op.params[:2]) if kind == "reflected" else op.params[:2])
-    plain = list(op.params[: -op.kwonly] if op.kwonly else op.params)
-    keyword = list(op.params[-op.kwonly :] if op.kwonly else ())
+        return ", ".join(reversed(params[:2]) if kind == "reflected" else params[:2])
+    plain = list(params[: -op.kwonly] if op.kwonly else params)
+    keyword = list(params[-op.kwonly :] if op.kwonly else ())
     if op.variadic:  # permute(*dims): what follows the variadic parameter is keyword-only
         at = plain.index(op.variadic)
         return ", ".join([*plain[:at], f"*{op.variadic}", *plain[at + 1 :], *keyword, "**more"])
@@ -226,19 +244,20 @@ def _signature(op: Operator, kind: str) -> str:
     return ", ".join([*plain, *([star, *keyword] if keyword else []), "**more"])
 
 
-def source(op: Operator, kind: str = "call") -> str:
-    """The generated Python source."""
-    lines = [f"def _made({_signature(op, kind)}):"]
+def source(op: Operator, kind: str = "call", names: tuple[str, ...] = ()) -> str:
+    """The generated Python source; ``names``: other names for the parameters."""
+    params = names or op.params
+    lines = [f"def _made({_signature(op, kind, params)}):"]
     add = lines.append
-    args = "(" + ", ".join(op.params) + ",)"
+    args = "(" + ", ".join(params) + ",)"
     special = kind in ("dunder", "reflected", "augmented")
     if op.name in DEPRECATED_SIGNATURES and not special:
-        names = ", ".join(f"{p}={p}" for p in op.params[-op.kwonly :])
+        given = f"zip(op.params[{-op.kwonly}:], ({', '.join(params[-op.kwonly :])},))"
         add(f"    if old: return deprecated_signature(op, {kind == 'inplace'}, "
-            f"({', '.join(op.params[: -op.kwonly])}, *old), dict({names}, **more))")
+            f"({', '.join(params[: -op.kwonly])}, *old), dict({given}, **more))")
     if special:  # the further parameters have their defaults: plain names, so that the rest reads the same
-        for p in op.params[2:]:
-            add(f"    {p} = {op.defaults[p]!r}")
+        for p, name in zip(op.params[2:], params[2:]):
+            add(f"    {name} = {op.defaults[p]!r}")
     elif op.variadic:
         v = op.variadic
         add(f"    if len({v}) == 1 and not isinstance({v}[0], int) and ({v}[0] is None or hasattr({v}[0], '__len__')): "
@@ -251,10 +270,10 @@ def source(op: Operator, kind: str = "call") -> str:
             add(f"    elif not {v}: {v} = {op.defaults[v]!r}")
     if kind in ("inplace", "augmented"):
         if special:
-            add(f"    if not isinstance({op.params[1]}, Tensor) and foreign({op.params[1]}): return NotImplemented")
+            add(f"    if not isinstance({params[1]}, Tensor) and foreign({params[1]}): return NotImplemented")
         else:
             add(f"    if more: {args}, _ = renamed_keywords(op, {args}, more)")
-        lines += _native(op) if native(op) else _writing(op, special)
+        lines += _native(params) if native(op) else _writing(op, special)
         add(f"    return inplace(op, {args})")
         return "\n".join(lines)
     if not special:
@@ -262,13 +281,13 @@ def source(op: Operator, kind: str = "call") -> str:
         add(f"        {args}, out = renamed_keywords(op, {args}, more)")
         add(f"        return general(op, {args}, out)")
     if native(op):
-        lines += _native(op)
+        lines += _native(params)
     elif fast(op):
         if op.name == "view":  # of another dtype: not recorded as a view
             add(f"    if shape and type(shape) is tuple and type(shape[0]) in KINDS: return general(op, {args})")
         lines += _shortcut(op, kind, args)
     if special:
-        me, other = op.params[:2] if kind == "dunder" else op.params[1::-1]
+        me, other = params[:2] if kind == "dunder" else params[1::-1]
         add(f"    if not isinstance({me}, Tensor): raise not_a_tensor(op, {me})")
         answer = f"equal({me}, {other})" if op.name == "eq" else "NotImplemented"
         add(f"    if not isinstance({other}, Tensor) and foreign({other}): return {answer}")
@@ -276,8 +295,8 @@ def source(op: Operator, kind: str = "call") -> str:
     return "\n".join(lines)
 
 
-def _native(op: Operator) -> list[str]:
-    return [f"    y = quick({', '.join(op.params)})", "    if y is not NotImplemented: return y"]
+def _native(params: tuple[str, ...]) -> list[str]:
+    return [f"    y = quick({', '.join(params)})", "    if y is not NotImplemented: return y"]
 
 
 def _shortcut(op: Operator, kind: str, args: str) -> list[str]:
@@ -482,34 +501,57 @@ def _writing(op: Operator, special: bool) -> list[str]:
 # -- the node's half --------------------------------------------------------------------------------------------------
 
 
+_GENERAL_CALLS = 24  # of a method of a node, which cost together what compiling the method costs
+
+
+@cache
 def fast_node(op: Operator, conjugates: bool = False) -> type[OpNode]:
     """The node class whose ``raw`` (and ``recorded``) unpack (and conjugate), check versions and call the rules."""
-    scope: dict[str, Any] = {
+    kind = make_class(op, {"conjugating": classmethod(
+        lambda cls: renamed(cls if op.wirtinger else fast_node(op, True), cls.__name__))})
+    _compiled_later(kind, "raw", lambda: raw_source(op, conjugates))
+    if fast(op):
+        _compiled_later(kind, "recorded", lambda: recorded_source(op))
+    return kind
+
+
+def _compiled_later(kind: type[OpNode], name: str, text: Callable[[], str]) -> None:
+    """Give nodes a method ``name``: the general one, and after some calls the one that ``text()`` defines."""
+    op, general, calls = kind.op, getattr(OpNode, name), iter(range(_GENERAL_CALLS))
+
+    def method(self: OpNode, *args: Any) -> Any:
+        if next(calls, None) is not None:
+            return general(self, *args)
+        code = _function_code(text()).replace(co_filename=f"<wengert gradient of {op.name}>")
+        made = FunctionType(code, _gradient_scope(op), name, (None,) if name == "recorded" else None)
+        setattr(kind, name, made)
+        return made(self, *args)
+
+    setattr(kind, name, method)
+
+
+def _gradient_scope(op: Operator) -> dict[str, Any]:
+    return {
         "F": ARRAY_OPS, "T": TRACED_OPS, "freed": freed, "modified": modified, "ndarray": np.ndarray, "modes": modes,
         "RECORD": RECORD, "F32": dt.F32, "F64": dt.F64, "general": OpNode.recorded, "rebuilt": rebuilder() or rebuilt,
         "rarely": rarely_rebuilt, "check_versions": check_versions, "conjugated": conjugated, "op": op,
+        "rule": op.joint and op.joint[0], **{f"rule{i}": rule for i, (rule, _) in enumerate(op.rules)},
     }
-    text = f"{raw_source(op, scope, conjugates)}\n{recorded_source(op) if fast(op) else ''}"
-    exec(compile(text, f"<wengert gradient of {op.name}>", "exec"), scope)
-    scope["conjugating"] = classmethod(lambda cls: renamed(cls if op.wirtinger else fast_node(op, True), cls.__name__))
-    return make_class(op, {name: scope[name] for name in ("raw", "recorded", "conjugating") if name in scope})
 
 
-def raw_source(op: Operator, scope: dict[str, Any], conjugates: bool = False) -> str:
+def raw_source(op: Operator, conjugates: bool = False) -> str:
     """The generated source of ``raw`` of a node."""
     lines = ["def raw(self, g):", *_unpacked(op)]
     for n in (*op.saved, *op.consts) if conjugates else ():
         one = "[conjugated(F, x, op) for x in {0}]" if n in op.tensor_lists else "conjugated(F, {0}, op)"
         lines.append(f"    {n} = {one.format(n)}")
     if op.joint is not None:
-        scope["rule"], names = op.joint
-        given = "".join(", " + ("self.wanted" if n == "needs" else n) for n in names)
+        given = "".join(", " + ("self.wanted" if n == "needs" else n) for n in op.joint[1])
         return "\n".join([*lines, f"    return rule(F, g{given})"])
     if len(op.wrt) > 1:
         lines.append(f"    {', '.join(f'w_{p}' for p in op.wrt)} = self.wanted")
     parts = []
-    for i, (rule, names) in enumerate(op.rules):
-        scope[f"rule{i}"] = rule
+    for i, (_, names) in enumerate(op.rules):
         text = f"rule{i}(F, g{''.join(', ' + n for n in names)})"
         parts.append(text if len(op.wrt) == 1 else f"{text} if w_{op.wrt[i]} else None")
     return "\n".join([*lines, f"    return ({', '.join(parts)},)"])
