@@ -25,7 +25,7 @@ from .dispatch.torch_function import (
 )
 from .ops.operator import TABLE, Composite
 from .tensor import Tensor
-from .tensor.functions import FUNCTIONS, METHODS
+from .tensor.functions import FUNCTIONS, method
 from .tensor.tensor import members
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def signature_of(f: Any) -> inspect.Signature:
     op, kind = scope.get("_op"), scope.get("_kind", "call")
     if op is None:
         whole: Any = TABLE.get(f.__name__)
-        if not isinstance(whole, Composite) or f not in (FUNCTIONS.get(f.__name__), METHODS.get(f.__name__)):
+        if not isinstance(whole, Composite) or f not in (FUNCTIONS.get(f.__name__), method(f.__name__)):
             return inspect.signature(f)
         row = list(inspect.signature(whole.define).parameters.values())[1:]  # without the namespace ``F``
     else:

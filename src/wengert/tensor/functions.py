@@ -8,6 +8,7 @@ for operators that a program never calls.
 from __future__ import annotations
 
 import threading
+from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
-METHODS: dict[str, Callable[..., Any]] = {}
 composite: Any = None  # makes the function of a composite: of the package ``functions.composites``
 
 
@@ -37,19 +37,14 @@ def function(name: str) -> Callable[..., Any]:
 def inplace_function(name: str) -> Callable[..., Any]:
     """The in-place form of the operator ``name``: ``add_`` for ``add``."""
     key = name + "_"
-    found = FUNCTIONS.get(key)
-    if found is None:
-        found = FUNCTIONS.setdefault(key, _stub(TABLE[name], "inplace"))  # type: ignore[arg-type]
-    return found
+    return FUNCTIONS.get(key) or FUNCTIONS.setdefault(key, _stub(TABLE[name], "inplace"))  # type: ignore[arg-type]
 
 
+@cache
 def method(name: str) -> Callable[..., Any]:
     """The same as a method: another object, so that overrides can distinguish ``torch.add`` and ``Tensor.add``."""
-    found = METHODS.get(name)
-    if found is None:
-        op = TABLE[name]
-        found = METHODS[name] = composite(op, True) if isinstance(op, Composite) else _stub(op, "call", True)
-    return found
+    op = TABLE[name]
+    return composite(op, True) if isinstance(op, Composite) else _stub(op, "call", True)
 
 
 def own_function(name: str) -> Callable[..., Any]:
@@ -65,13 +60,10 @@ def own_method(name: str, special: str) -> Callable[..., Any]:
     return found
 
 
+@cache
 def inplace_method(name: str) -> Callable[..., Any]:
     """The in-place form of the operator ``name`` as a method."""
-    key = name + "_"
-    found = METHODS.get(key)
-    if found is None:
-        found = METHODS[key] = _stub(TABLE[name], "inplace", True)  # type: ignore[arg-type]
-    return found
+    return _stub(TABLE[name], "inplace", True)  # type: ignore[arg-type]
 
 
 def dunder(name: str, reflected: bool = False, inplace: bool = False,
@@ -87,7 +79,7 @@ def dunder(name: str, reflected: bool = False, inplace: bool = False,
 def _stub(op: Operator, kind: str, method: bool = False,
         public: Callable[..., Any] | None = None) -> Callable[..., Any]:
     name = op.name + ("_" if kind in ("inplace", "augmented") else "")
-    scope: dict[str, Any] = {"_op": op, "_kind": kind, "_compile": _compile, "__name__": "wengert"}
+    scope: dict[str, Any] = {"_op": op, "_kind": kind, "_compile": compile_stub, "__name__": "wengert"}
     f = FunctionType(_first_call.__code__, scope, name)
     f.__qualname__, f.__module__, f.__doc__ = name, "torch", op.doc or None
     scope["_self"] = f
@@ -99,23 +91,18 @@ def _stub(op: Operator, kind: str, method: bool = False,
 
 
 def _first_call(*args: Any, **kwargs: Any) -> Any:
-    _compile(_self, _op, _kind)  # type: ignore[name-defined]  # noqa: F821  bound in each stub's own globals
+    _compile(_self)  # type: ignore[name-defined]  # noqa: F821  bound in each stub's own globals
     return _self(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
 
 
 _compiling = threading.RLock()
 
 
-def _compile(f: Any, op: Operator, kind: str) -> None:
+def compile_stub(f: Any) -> None:
+    """Compile ``f``, if it is a stub."""
     with _compiling:
         if f.__code__ is _first_call.__code__:  # no other thread was quicker
-            put_code(f, specialise(op, kind, f.__globals__))
-
-
-def compile_stub(f: Any) -> None:
-    """Compile ``f`` before its first call, if it is a stub."""
-    if f.__code__ is _first_call.__code__:
-        _compile(f, f.__globals__["_op"], f.__globals__["_kind"])
+            put_code(f, specialise(f.__globals__["_op"], f.__globals__["_kind"], f.__globals__))
 
 
 def put_code(f: Any, made: Any) -> None:

@@ -7,6 +7,7 @@ Python of ``specialise`` and the general path, which are its definition, do the 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import dtypes as dt
@@ -36,19 +37,14 @@ _NUMBERS_FIRST = frozenset(("add", "div", "mul", "rsub", "sub"))
 
 _MOST = 16  # parameters that a native call can have
 
-_registered = False
 
-
+@cache
 def _register_classes() -> None:
     """Give the extension our classes, once."""
-    global _registered
-    if _registered:
-        return
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD,
         SILENT, INFERENCE, INFERENCE_VERSION, counter, leaf_row, edge_of, UNVERSIONED, AccumulateGrad, in_order_of,
         flags.STATE, flags.IGNORED, rebase, kernels.cast, classes.NATIVE_CALLS)
-    _registered = True
 
 
 def watch(current: Any) -> None:

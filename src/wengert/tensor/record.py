@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -271,15 +272,10 @@ def conjugated(namespace: Any, value: Any, op: Operator) -> Any:
     return namespace.conj(value)
 
 
-_classes: dict[str, type[OpNode]] = {}
-
-
+@cache
 def node_class(op: Operator) -> type[OpNode]:
     """The general node class of an operator (the specialised one is its subclass)."""
-    found = _classes.get(op.name)
-    if found is None:
-        found = _classes.setdefault(op.name, make_class(op, {}))
-    return found
+    return make_class(op, {})
 
 
 def make_class(op: Operator, body: dict[str, Any], node_name: str | None = None) -> type[OpNode]:
@@ -329,10 +325,8 @@ def under_name(node: Any, name: str, fields: tuple[str, ...]) -> Any:
 
 def renamed(kind: Any, name: str) -> Any:
     """The node class ``kind`` under another name."""
-    found = _renamed.get((kind, name))
-    if found is None:
-        found = _renamed.setdefault((kind, name), type(name, (kind,), {"__slots__": (), "__module__": kind.__module__}))
-    return found
+    return _renamed.get((kind, name)) or _renamed.setdefault((kind, name),
+        type(name, (kind,), {"__slots__": (), "__module__": kind.__module__}))
 
 
 def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes,

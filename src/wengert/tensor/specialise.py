@@ -7,7 +7,7 @@ read one.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -48,23 +48,20 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         edge_among=edge_among, INFERENCE=INFERENCE_VERSION, next_seq=next_sequence, general=_reported(general, scope),
         inplace=_reported(inplace, scope), op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained,
         forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED, renamed_keywords=_renamed_keywords,
-        deprecated_signature=deprecated_signature, foreign=_foreign,
-        equal=_equal, not_a_tensor=_not_a_tensor, UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten,
-        reset_flags=flags.restore, IGNORED=flags.IGNORED)
+        deprecated_signature=deprecated_signature, foreign=_foreign, equal=_equal, not_a_tensor=_not_a_tensor,
+        UNSET=UNSET, KINDS=(dt.dtype, type), set_flags=flags.quieten, reset_flags=flags.restore, IGNORED=flags.IGNORED)
     nodes = node_maker(op) if op.wrt else None
     others = {} if nodes is None else {p: renamed(nodes, name) for p, name in op.without.items()}
-    if kind in ("inplace", "augmented"):
-        scope["quick"] = native_call(op, nodes or object, others, 1 + _kernel_writes(op))
-    else:
-        scope["NodeClass"], scope["quick"] = nodes, native_call(op, nodes or object, others)
-        if nodes is not None:
-            makers = {"NodeClass": nodes, **{f"NodeWithout_{p}": other for p, other in others.items()}}
-            if scope["quick"] is not None and op.name not in _around:
-                classes.NATIVE_CALLS[op.name] = scope["quick"]
-            scope.update(makers)
-            _node_makers.append((scope, makers))
-            if anomaly.current is not None:
-                _watch(anomaly.current)
+    writes = 1 + _kernel_writes(op) if kind in ("inplace", "augmented") else 0
+    scope["quick"] = native_call(op, nodes or object, others, writes)
+    if nodes is not None and not writes:
+        makers = {"NodeClass": nodes, **{f"NodeWithout_{p}": other for p, other in others.items()}}
+        if scope["quick"] is not None and op.name not in _around:
+            classes.NATIVE_CALLS[op.name] = scope["quick"]
+        scope.update(makers)
+        _node_makers.append((scope, makers))
+        if anomaly.current is not None:
+            _watch(anomaly.current)
     _compiled.setdefault(op.name, []).append(scope)
     if op.name in _around:
         _put_around(scope, _around[op.name])
@@ -120,10 +117,7 @@ _NO_MODE = object()  # replaces a mode for which the fast path runs
 def _reported(path: Any, scope: dict[str, Any]) -> Any:
     """The general path, which passes the public method on to overrides."""
     public = scope.get("_public")
-    if public is None:
-        return path
-    return ((lambda op, args, out=None: path(op, args, out, public)) if path is general
-        else (lambda op, args: path(op, args, public)))
+    return path if public is None else partial(path, public=public)
 
 
 # the scopes that make nodes, and what they make them with
@@ -184,11 +178,8 @@ def _renamed_keywords(op: Operator, args: tuple[Any, ...], more: dict[str, Any])
     return tuple(row), out
 
 
-# have a deprecated order of arguments, too
+# Have a deprecated order of arguments, too: a call in that order, of the module ``functions.overloads_deprecated``.
 DEPRECATED_SIGNATURES = ("add", "sub", "addcmul", "addcdiv", "addmm", "addbmm", "baddbmm", "addmv", "addr")
-
-
-# a call in that order: of the module ``functions.overloads_deprecated``
 deprecated_signature: Any = None
 
 
@@ -256,8 +247,7 @@ def source(op: Operator, kind: str = "call", names: tuple[str, ...] = ()) -> str
         add(f"    if old: return deprecated_signature(op, {kind == 'inplace'}, "
             f"({', '.join(params[: -op.kwonly])}, *old), dict({given}, **more))")
     if special:  # the further parameters have their defaults: plain names, so that the rest reads the same
-        for p, name in zip(op.params[2:], params[2:]):
-            add(f"    {name} = {op.defaults[p]!r}")
+        lines += [f"    {name} = {op.defaults[p]!r}" for p, name in zip(op.params[2:], params[2:])]
     elif op.variadic:
         v = op.variadic
         add(f"    if len({v}) == 1 and not isinstance({v}[0], int) and ({v}[0] is None or hasattr({v}[0], '__len__')): "
@@ -277,9 +267,7 @@ def source(op: Operator, kind: str = "call", names: tuple[str, ...] = ()) -> str
         add(f"    return inplace(op, {args})")
         return "\n".join(lines)
     if not special:
-        add("    if more:")
-        add(f"        {args}, out = renamed_keywords(op, {args}, more)")
-        add(f"        return general(op, {args}, out)")
+        add(f"    if more: return general(op, *renamed_keywords(op, {args}, more))")
     if native(op):
         lines += _native(params)
     elif fast(op):
@@ -501,7 +489,7 @@ def _writing(op: Operator, special: bool) -> list[str]:
 # -- the node's half --------------------------------------------------------------------------------------------------
 
 
-_GENERAL_CALLS = 24  # of a method of a node, which cost together what compiling the method costs
+_GENERAL_CALLS = 32  # of a method of a node, which cost together what compiling the method costs
 
 
 @cache
@@ -517,26 +505,21 @@ def fast_node(op: Operator, conjugates: bool = False) -> type[OpNode]:
 
 def _compiled_later(kind: type[OpNode], name: str, text: Callable[[], str]) -> None:
     """Give nodes a method ``name``: the general one, and after some calls the one that ``text()`` defines."""
-    op, general, calls = kind.op, getattr(OpNode, name), iter(range(_GENERAL_CALLS))
+    general, calls = getattr(OpNode, name), iter(range(_GENERAL_CALLS))
 
     def method(self: OpNode, *args: Any) -> Any:
         if next(calls, None) is not None:
             return general(self, *args)
+        op = kind.op
         code = _function_code(text()).replace(co_filename=f"<wengert gradient of {op.name}>")
-        made = FunctionType(code, _gradient_scope(op), name, (None,) if name == "recorded" else None)
-        setattr(kind, name, made)
-        return made(self, *args)
+        scope = dict(F=ARRAY_OPS, T=TRACED_OPS, freed=freed, modified=modified, modes=modes, RECORD=RECORD, F32=dt.F32,
+            F64=dt.F64, general=OpNode.recorded, rebuilt=rebuilder() or rebuilt, rarely=rarely_rebuilt, op=op,
+            check_versions=check_versions, conjugated=conjugated, rule=op.joint and op.joint[0],
+            **{f"rule{i}": rule for i, (rule, _) in enumerate(op.rules)})
+        setattr(kind, name, FunctionType(code, scope, name, (None,) if name == "recorded" else None))
+        return getattr(self, name)(*args)
 
     setattr(kind, name, method)
-
-
-def _gradient_scope(op: Operator) -> dict[str, Any]:
-    return {
-        "F": ARRAY_OPS, "T": TRACED_OPS, "freed": freed, "modified": modified, "ndarray": np.ndarray, "modes": modes,
-        "RECORD": RECORD, "F32": dt.F32, "F64": dt.F64, "general": OpNode.recorded, "rebuilt": rebuilder() or rebuilt,
-        "rarely": rarely_rebuilt, "check_versions": check_versions, "conjugated": conjugated, "op": op,
-        "rule": op.joint and op.joint[0], **{f"rule{i}": rule for i, (rule, _) in enumerate(op.rules)},
-    }
 
 
 def raw_source(op: Operator, conjugates: bool = False) -> str:
