@@ -6,13 +6,14 @@ import subprocess
 import sys
 
 import pytest
+
 import wengert as torch
 from wengert.ops.operator import TABLE
 from wengert.tensor import native_call, specialise
 from wengert.tensor.functions import own_function
 
 MANY = specialise._GENERAL_CALLS + 2
-FORMS = pytest.mark.skipif(not native_call.available, reason="without the extension every operator has code of its own")
+FORMS = pytest.mark.skipif(not native_call.available, reason="without the extension operators have code of their own")
 
 
 @pytest.fixture
@@ -71,8 +72,8 @@ def test_shared_code_is_that_of_the_source(kind):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 @pytest.mark.parametrize("name", ["exp", "mul", "div", "softmax", "matmul", "prod"])
 def test_a_gradient_rule_is_compiled_after_some_calls(name, dtype, compiled):
-    if name == "softmax" and dtype.is_complex:
-        pytest.skip("of real numbers only")
+    if dtype.is_complex and (name == "softmax" or not native_call.available):
+        pytest.skip("softmax is of real numbers; without the extension complex numbers take the general way")
     x = torch.tensor([[0.25, 0.5], [1.5, 2.0]], dtype=dtype, requires_grad=True)
     y = torch.tensor([[3.0, -0.5], [1.0, 0.75]], dtype=dtype, requires_grad=True)
     f, args = own_function(name), {"softmax": (x, -1), "mul": (x, y), "div": (x, y), "matmul": (x, y)}.get(name, (x,))
@@ -87,10 +88,12 @@ def test_a_gradient_rule_is_compiled_after_some_calls(name, dtype, compiled):
         assert not [text for text in compiled if text.startswith(method)]
         for _ in range(MANY):
             later = gradients(create_graph)
-        assert method == "def recorded" or [text for text in compiled if text.startswith(method)]
+        if not (create_graph and dtype.is_complex):
+            assert [text for text in compiled if text.startswith(method)]
         assert all(torch.equal(a, b) for a, b in zip(first, later))
 
 
+@FORMS
 def test_a_first_step_imports_nothing():
     program = """
 import sys

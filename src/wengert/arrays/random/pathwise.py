@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.polynomial.polynomial import polyval
 
 from .. import kernels as K
 
@@ -117,14 +116,17 @@ def _gamma_large(a: NDArray, x: NDArray) -> NDArray:
 
 
 def _gamma_between(a: NDArray, x: NDArray) -> NDArray:
-    by_v = polyval(np.log(x / a), _GAMMA)
+    by_v = _poly(np.log(x / a), np.expand_dims(_GAMMA, tuple(range(2, 2 + x.ndim))))
     v = np.log(a)
     return np.asarray(np.exp(_poly(v, by_v[:4]) / _poly(v, by_v[4:])))
 
 
 def _poly(x: NDArray, coefficients: NDArray) -> NDArray:
     """A polynomial whose ascending coefficients differ from element to element."""
-    return np.asarray(polyval(x, coefficients, tensor=False))
+    total = coefficients[-1] + 0 * x
+    for c in coefficients[-2::-1]:
+        total = c + total * x
+    return np.asarray(total)
 
 
 def _beta_low(x: NDArray, a: NDArray, b: NDArray) -> NDArray:
