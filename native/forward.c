@@ -94,20 +94,23 @@ static PyArray_Descr *common_type(const Operation *self, const struct call *c)
     return d;
 }
 
-/* The type of the first tensor, of 16 bits, where those that go with it are of it or of float32 and the forward takes them so, as
- * normalisations take their statistics and weights in an autocast region; else NULL. */
+static int is_float(PyArray_Descr *d) { return d == at.f32 || d == at.f64 || d->type_num == NPY_HALF || is_brain(d->type_num); }
+
+/* The type of the first tensor where the forward takes others with it: one of 16 bits with float32, as normalisations take their
+ * statistics and weights in an autocast region, and what is copied into another type; else NULL. */
 static PyArray_Descr *mixed_type(const Operation *self, const struct call *c)
 {
-    if (self->promote != NO_PROMOTION || self->halves & (IN_FLOAT32 | KERNEL_TAKES) || self->writes || self->view == ALWAYS_VIEW) return NULL;
+    if (self->promote != NO_PROMOTION || self->halves & (IN_FLOAT32 | KERNEL_TAKES) || (self->writes && self->kernel != Py_None) || self->view == ALWAYS_VIEW)
+        return NULL;
     PyArray_Descr *d = NULL;
     for (int i = 0; i < self->floats; i++) {
         const int p = self->float_at[i];
         if (!c->owned[p]) continue; /* None */
         if (PyList_CheckExact(c->raw[p])) return NULL;
         PyArray_Descr *own = PyArray_DESCR((PyArrayObject *)c->raw[p]);
-        if (!d && own->type_num != NPY_HALF && !is_brain(own->type_num)) return NULL;
+        if (!is_float(own) || (!d && !self->writes && (own == at.f32 || own == at.f64))) return NULL;
         if (!d) d = own;
-        else if (own != d && own != at.f32) return NULL;
+        else if (own != d && own != at.f32 && !self->writes) return NULL;
     }
     return d;
 }

@@ -61,3 +61,22 @@ def test_prelu_with_a_weight_for_each_channel(torch, kind):
     x[0, 0, 0], x[1, 1, 1] = float("nan"), -0.0
     expected = torch.where(x > 0, x, x * w[:, None])
     torch.testing.assert_close(torch.nn.functional.prelu(x, w), expected, atol=0, rtol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("other", ["float32", "float64", "bfloat16", "float16", "int32", "bool"])
+def test_copies_into_another_type(torch, kind, other):
+    d, wide = getattr(torch, kind), getattr(torch, other)
+    torch.manual_seed(0)
+    x, y = torch.randn(3, 4).to(d), (torch.randn(3, 4) * 2).to(wide)
+    version = x._version
+    assert x.clone().copy_(y).tolist() == y.to(d).tolist()
+    assert torch.zeros(4, 3, dtype=d).t().copy_(y).tolist() == y.to(d).tolist()
+    assert x.clone().copy_(y[0]).tolist() == y[0].to(d).expand(3, 4).tolist()
+    assert y.clone().copy_(x).tolist() == x.to(wide).tolist()
+    assert x.copy_(y) is x and x._version == version + 1
+    if wide.is_floating_point:
+        leaf = y.clone().requires_grad_()
+        target = torch.zeros(3, 4, dtype=d)
+        target.copy_(leaf).sum().backward()
+        assert leaf.grad.dtype == wide and leaf.grad.tolist() == [[1.0] * 4] * 3

@@ -376,7 +376,7 @@ class autocast(Scope):
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True,
             cache_enabled: bool | None = None) -> None:
         _check_device(device_type)
-        self.device = _device(device_type).type
+        self.device = device_type if device_type in _KNOWN else _device(device_type).type
         if not is_autocast_available(self.device):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{self.device}'")
         self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
@@ -404,8 +404,12 @@ class autocast(Scope):
         _nesting.set(nesting)
         if nesting == 0:
             clear_autocast_cache()
-        set_autocast_dtype(self.device, dtype)
-        set_autocast_enabled(self.device, enabled)
+        if dtype is not get_autocast_dtype(self.device):
+            set_autocast_dtype(self.device, dtype)
+        if serves(self.device):
+            switch(enabled, self.device)
+        else:
+            set_autocast_enabled(self.device, enabled)
         if cached is not is_autocast_cache_enabled():
             set_autocast_cache_enabled(cached)
 
