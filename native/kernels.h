@@ -188,6 +188,9 @@ struct fourier {
     X(extreme_rows, (REAL * out, int64_t *places, const REAL *x, size rows, size n, int least))                    \
     X(extreme_columns, (REAL * out, int64_t *places, const REAL *x, size rows, size step, size n, int least))
 
+/* Substitution in n rows of half a tile's width: triangles.inc.h */
+#define TRIANGLE_KERNELS(X) X(substitute_panel, (const char *a, size row, size column, REAL *x, size n, int unit))
+
 /* Rows of elements of 1, 2, 4, 8 or (copied) 16 bytes, put one behind the other, or copied. */
 enum { GATHER_CHUNK = 64 };
 struct sixteen { uint64_t half[2]; };
@@ -460,6 +463,7 @@ struct kernels {
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
     ALIGNMENT_KERNELS(DECLARE_ROW) EXTREME_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) BROADCAST_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
+    TRIANGLE_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f32) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)
@@ -469,6 +473,7 @@ struct kernels {
 #define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
     ALIGNMENT_KERNELS(DECLARE_ROW) EXTREME_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) BROADCAST_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
+    TRIANGLE_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f64) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)

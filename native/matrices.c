@@ -1,22 +1,25 @@
 /* Small matrices, and sparse ones: what is lost in calls of NumPy's where there is little to compute. */
 #include "wengert.h"
 
-enum { SMALL = 64, BATCHES = 8 };
+enum { SMALL = 64, LARGE = 512, BATCHES = 8 };
 
 #define DEFINE_MATRICES(REAL, SUFFIX)                                                                                  \
     static void add_product_##SUFFIX(REAL *restrict out, const REAL *restrict x, REAL factor, size n)                  \
     {                                                                                                                  \
         for (size k = 0; k < n; k++) out[k] += factor * x[k];                                                          \
     }                                                                                                                  \
-    /* x = a^-1 x for a lower triangle; steps are in bytes, the numbers of a row of x beside each other */             \
-    static void substitute_##SUFFIX(const char *a, const npy_intp *step, char *x, npy_intp row, size n, size k, int unit) \
+    /* x = a^-1 x for a lower triangle; steps are in bytes, the numbers of a row of x beside each other; by panels, for which `work` is */\
+    static void substitute_##SUFFIX(const char *a, const npy_intp *step, char *x, npy_intp row, size n, size k, int unit, REAL *work)\
     {                                                                                                                  \
-        for (size i = 0; i < n; i++) {                                                                                 \
-            REAL *to = (REAL *)(x + i * row);                                                                          \
-            for (size j = 0; j < i; j++)                                                                               \
-                add_product_##SUFFIX(to, (const REAL *)(x + j * row), -*(const REAL *)(a + i * step[0] + j * step[1]), k); \
-            const REAL pivot = *(const REAL *)(a + i * (step[0] + step[1]));                                           \
-            for (size c = 0; c < k && !unit; c++) to[c] /= pivot;                                                      \
+        const size width = kernels->gemm_columns_bytes / 2 / sizeof(REAL);                                             \
+        for (size c = 0; c < k; c += width) {                                                                          \
+            const size some = k - c < width ? k - c : width;                                                           \
+            for (size i = 0; i < n; i++) {                                                                             \
+                memcpy(work + i * width, (REAL *)(x + i * row) + c, some * sizeof(REAL));                              \
+                for (size l = some; l < width; l++) work[i * width + l] = 0;                                           \
+            }                                                                                                          \
+            kernels->substitute_panel_##SUFFIX(a, step[0], step[1], work, n, unit);                                    \
+            for (size i = 0; i < n; i++) memcpy((REAL *)(x + i * row) + c, work + i * width, some * sizeof(REAL));     \
         }                                                                                                              \
     }                                                                                                                  \
     /* The same of one column whose numbers lie as those of the rows or of the columns of the triangle do, either way round. */ \
@@ -84,7 +87,7 @@ static PyObject *substitute(PyObject *module, PyObject *const *args, Py_ssize_t 
     const npy_intp *shape = PyArray_DIMS(x), *step = PyArray_STRIDES(a) + PyArray_NDIM(a) - 2, n = shape[ndim - 2], k = shape[ndim - 1];
     const npy_intp row = PyArray_STRIDE(x, ndim - 2), item = PyArray_ITEMSIZE(x);
     const int one = k == 1 && (row == item || row == -item) && (step[0] == row || step[1] == row);
-    if ((n > SMALL && !one) || PyArray_DIM(a, PyArray_NDIM(a) - 1) != n || PyArray_DIM(a, PyArray_NDIM(a) - 2) != n ||
+    if ((n > LARGE && !one) || PyArray_DIM(a, PyArray_NDIM(a) - 1) != n || PyArray_DIM(a, PyArray_NDIM(a) - 2) != n ||
         (k > 1 && PyArray_STRIDE(x, ndim - 1) != PyArray_ITEMSIZE(x)))
         NOT_HANDLED();
     npy_intp of_a[BATCHES] = {0}, at[BATCHES] = {0};
@@ -94,11 +97,14 @@ static PyObject *substitute(PyObject *module, PyObject *const *args, Py_ssize_t 
     }
     const int unit = PyObject_IsTrue(args[2]), single = PyArray_TYPE(x) == NPY_FLOAT;
     char *from = PyArray_BYTES(a), *to = PyArray_BYTES(x);
+    PyArrayObject *memory = scratch(n * kernels->gemm_columns_bytes / 2 / item, item);
+    if (!memory) return NULL;
     if (PyArray_SIZE(x)) do {
         if (one) (single ? substitute_one_f32 : substitute_one_f64)(from, step, to, row, n, unit);
-        else if (single) substitute_f32(from, step, to, row, n, k, unit);
-        else substitute_f64(from, step, to, row, n, k, unit);
+        else if (single) substitute_f32(from, step, to, row, n, k, unit, PyArray_DATA(memory));
+        else substitute_f64(from, step, to, row, n, k, unit, PyArray_DATA(memory));
     } while (advance(batches, shape, at, of_a, &from, PyArray_STRIDES(x), &to));
+    Py_DECREF(memory);
     Py_RETURN_NONE;
 }
 

@@ -60,6 +60,7 @@ PyMODINIT_FUNC PyInit__kernels(void)
         PyModule_AddFunctions(module, optimizers_methods) < 0 || PyModule_AddFunctions(module, attention_methods) < 0 ||
         PyModule_AddFunctions(module, conv_methods) < 0 || PyModule_AddFunctions(module, recurrent_methods) < 0 ||
         PyModule_AddFunctions(module, casts_methods) < 0 || PyModule_AddFunctions(module, layout_methods) < 0 ||
+        PyModule_AddFunctions(module, padding_methods) < 0 ||
         PyModule_AddFunctions(module, product_methods) < 0 || PyModule_AddFunctions(module, folds_methods) < 0 ||
         PyModule_AddFunctions(module, lines_methods) < 0 || PyModule_AddFunctions(module, random_methods) < 0 ||
         PyModule_AddFunctions(module, pools_methods) < 0 || PyModule_AddFunctions(module, context_methods) < 0 ||

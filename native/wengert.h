@@ -28,6 +28,7 @@ int memory_init(PyObject *module);
 int node_init(PyObject *module);
 int tape_init(PyObject *module);
 extern PyMethodDef rows_methods[], channels_methods[], windows_methods[], shortcuts_methods[], optimizers_methods[];
+extern PyMethodDef padding_methods[];
 extern PyMethodDef casts_methods[], layout_methods[], lines_methods[], pools_methods[], random_methods[], attention_methods[], conv_methods[];
 extern PyMethodDef matrices_methods[], sampling_methods[], frames_methods[], recurrent_methods[], product_methods[], folds_methods[], context_methods[];
 extern PyMethodDef alignments_methods[], logsumexp_methods[], extremes_methods[], ranks_methods[], brain_methods[], views_methods[], brain_conv_methods[], fourier_methods[], sums_methods[];

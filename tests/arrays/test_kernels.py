@@ -2125,3 +2125,43 @@ def test_other_steps_in_the_same_memory():
     assert not any(look(x[1:], (2, 2), (4, 1)).flags.writeable for look in (K.restrided, restrided))
     with pytest.raises(ValueError):
         K.restrided(x, (1, 2), (3,))
+
+
+@native
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64, np.uint8, np.bool_])
+@pytest.mark.parametrize("pairs", [[(1, 2), (0, 3)], [(0, 0), (2, 0)], [(3, 1), (1, 1)]])
+def test_padding_is_numpys(dtype, pairs):
+    x = np.arange(20).reshape(4, 5).astype(dtype)
+    for a in (x, np.asfortranarray(x), x[::-1, ::-1]):
+        for mode, name in enumerate(("constant", "reflect", "edge", "wrap")):
+            wanted = np.pad(a, pairs, mode=name)
+            np.testing.assert_array_equal(K.padded(a, pairs, mode, np.zeros((), dtype)), wanted)
+    np.testing.assert_array_equal(K.padded(x, [(-1, 2), (1, -2)], 0, np.ones((), dtype)),
+        np.pad(x[1:, :-2], [(0, 2), (1, 0)], constant_values=1))
+
+
+@native
+def test_padding_that_wraps_twice_is_left_to_others():
+    x = np.ones((2, 3), np.float32)
+    assert K.padded(x, [(0, 0), (3, 0)], 1, None) is None
+    assert K.padded(x, [(0, 0), (4, 0)], 3, None) is None
+    assert K.padded(x, [(0, 0), (-1, 0)], 2, None) is None
+    assert K.padded(x, [(0, 0), (1, 0)], 0, np.ones((), np.float64)) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n, columns", [(1, 2), (5, 3), (33, 16), (70, 17), (130, 40), (200, 100), (600, 5)])
+def test_substitution_with_several_columns(dtype, n, columns):
+    from wengert.arrays.linalg import solve_triangular
+
+    rng = np.random.default_rng(n)
+    a = np.tril(rng.standard_normal((n, n)) / n) + np.eye(n)
+    b = rng.standard_normal((n, columns))
+    for lower in (a, np.asfortranarray(a)):
+        for unit in (False, True):
+            wanted = np.linalg.solve(np.tril(lower, -1) + np.eye(n) if unit else lower, b)
+            np.testing.assert_allclose(solve_triangular(lower.astype(dtype), b.astype(dtype), unit=unit), wanted,
+                rtol=0, atol=200 * np.finfo(dtype).eps)
+            np.testing.assert_allclose(solve_triangular(lower.T.astype(dtype), b.astype(dtype), True, unit),
+                np.linalg.solve(np.triu(lower.T, 1) + np.eye(n) if unit else lower.T, b), rtol=0,
+                atol=200 * np.finfo(dtype).eps)

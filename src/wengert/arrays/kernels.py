@@ -45,7 +45,7 @@ FAMILIES = {
     "matrices": ("substitute", "cholesky_lower", "sparse_product", "brain_product"),
     "alignments": ("alignment_loss", "alignment_grad"),
     "sampling": ("grid_sample", "grid_sample_grad"),
-    "layout": ("cast", "in_order", "restrided", "triangle", "pieces", "joined"),
+    "layout": ("cast", "in_order", "restrided", "triangle", "pieces", "joined", "padded"),
     "draws": ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs",
         "fill_permutation", "fill_integers"),
     "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along",

@@ -35,12 +35,15 @@ def solve_triangular(a: Any, b: Any, upper: bool = False, unit: bool = False) ->
 
 
 def _substitute(a: Any, x: Any, unit: bool) -> None:
-    """Forward substitution in place: by halves down to 16 rows, so that most of the work is matrix products; one column
-    is a kernel's work.
+    """Forward substitution in place: by halves down to what a kernel does best, so that much of the work is matrix
+    products; one column is a kernel's work.
     """
-    n = a.shape[-1]
-    if n > 16 and not (x.shape[-1] == 1 and n <= 1024 and a.dtype == x.dtype and a.dtype.char in "fd"
-            and x.strides[-2] in a.strides[-2:]):
+    n, columns = a.shape[-1], x.shape[-1]
+    native = a.dtype == x.dtype and a.dtype.char in "fd"
+    most = 16
+    if native:
+        most = 1024 if columns == 1 and x.strides[-2] in a.strides[-2:] else 512 if columns <= 64 else 128
+    if n > most:
         h = n // 2
         _substitute(a[..., :h, :h], x[..., :h, :], unit)
         x[..., h:, :] -= a[..., h:, :h] @ x[..., :h, :]

@@ -120,7 +120,7 @@ for _module, _names in {
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
         "fill_integers"),
     lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "top_places"),
-    layout: ("joined", "triangle", "pieces"),
+    layout: ("joined", "triangle", "pieces", "padded"),
     shortcuts: ("norm", "product", "fold_rows", "square_sum", "masked_scale", "stacked", "within", "class_losses",
         "cross_entropy", "cross_entropy_grad", "where"),
     _plain_attention: ("attention",),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..arrays.array_likes import as_copy, new_filled
 from ..arrays.dtypes import FLOAT8_IN_USE, as_number
 from ..arrays.errors import refuse_overflow
@@ -18,7 +19,8 @@ from .operator import Array, family
 operator, composite = family("functional")
 
 
-def _pairs(pad: Any, ndim: int) -> list[tuple[int, int]]:
+@lru_cache(256)
+def _pairs(pad: tuple[int, ...], ndim: int) -> list[tuple[int, int]]:
     """``(before, after)`` for every dimension: PyTorch's list begins with the last one."""
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
@@ -36,7 +38,9 @@ def constant_pad_nd(input: Array, pad, value=0):
 
     ``pad`` is ``(before, after)`` of the last dimension, then of the one before it, and so on.
     """
-    pairs = _pairs(pad, input.ndim)
+    pairs = _pairs(tuple(pad), input.ndim)
+    if type(input) is np.ndarray and (found := K.padded(input, pairs, 0, value)) is not None:
+        return found
     shape = tuple([n + a + b for n, (a, b) in zip(input.shape, pairs)])
     inner = tuple([slice(a if a > 0 else 0, m - b if b > 0 else m) for m, (a, b) in zip(shape, pairs)])
     outer: Any = ...
@@ -44,10 +48,10 @@ def constant_pad_nd(input: Array, pad, value=0):
         if any(n + min(a, 0) + min(b, 0) < 0 for n, (a, b) in zip(input.shape, pairs)):
             raise RuntimeError("narrow(): length must be non-negative.")
         outer = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(input.shape, pairs))
-    out = new_filled(input, np.empty, shape, input.dtype)
     if input.dtype in FLOAT8_IN_USE:
         refuse_overflow(value, input.dtype)
     value = converted(as_number(value), input.dtype)
+    out = new_filled(input, np.empty, shape, input.dtype)
     if out.size < 1 << 12:
         out[...] = value
     else:  # around the rest alone
@@ -85,6 +89,7 @@ def _maps(mode: str, shape: tuple[int, ...], pad: tuple[int, ...]) -> list[tuple
     return [(d, _source(mode, shape[d], a, b)) for d, (a, b) in enumerate(_pairs(pad, len(shape))) if a or b]
 
 
+_MODES = {"reflect": 1, "replicate": 2, "circular": 3}
 #: Images of fewer elements are padded in one step: each takes its value from where it comes.
 _FEW = 1 << 12
 
@@ -146,6 +151,13 @@ def _added_up(g: Array, mode: str, shape: tuple[int, ...], pad: Any) -> Array:
     return g
 
 
+@lru_cache(256)
+def _checked(mode: str, shape: tuple[int, ...], pad: tuple[int, ...], spatial: int) -> list[tuple[int, int]]:
+    """The pairs of a padding that is allowed."""
+    _check(mode, shape, pad, spatial)
+    return _pairs(pad, len(shape))
+
+
 def _check(mode: str, shape: tuple[int, ...], pad: Any, spatial: int) -> None:
     pairs = _pairs(pad, len(shape))
     if 0 in shape[1 if len(shape) == spatial + 2 else 0 :] and mode != "circular":
@@ -197,6 +209,10 @@ def _padding(mode: str, word: str, spatial: int) -> None:
     @operator(grad=_pad_rule(mode, node), name=f"pad_{mode}{spatial}", node=f"{node}Backward0", places=(),
         layout="rows" if mode == "circular" else "channels")
     def padded(input: Array, pad):
+        if type(input) is np.ndarray and input.size:
+            whole = K.padded(input, _checked(mode, input.shape, pad, spatial), _MODES[mode], None)
+            if whole is not None:
+                return whole
         found = _places(mode, input.shape, pad, spatial)
         if found is None or type(input) is not np.ndarray or not input.flags.c_contiguous:
             return _filled(input, mode, pad)

@@ -38,6 +38,14 @@ def pieces(x: Array, axis: int, sizes: list[int] | int | None) -> list[Array]:
     return [x[(*before, slice(end - n, end))] for n, end in zip(sizes, accumulate(sizes))]
 
 
+def padded(x: Array, pairs: list[tuple[int, int]], mode: int, value: Any) -> Array | None:
+    """Return ``x`` with ``value`` around it (mode 0), or reflected (1), repeated (2) or from the other end (3).
+
+    None where others do it better.
+    """
+    return None
+
+
 def triangle(x: Array, diagonal: int, upper: bool) -> Array:
     """Return a copy of the matrices in ``x`` with zeros above the diagonal, or (``upper``) below it."""
     return (np.triu if upper else np.tril)(x, diagonal)

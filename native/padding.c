@@ -1,0 +1,120 @@
+/* Padding: the numbers of an array copied once, with what lies around them. */
+#include "fast.h"
+
+enum { MOST_AXES = 8 };
+enum mode { CONSTANT, REFLECT, REPLICATE, CIRCULAR };
+
+struct padding {
+    enum mode mode;
+    int last; /* axis */
+    npy_intp width, from_length[MOST_AXES], to_length[MOST_AXES], before[MOST_AXES], from_step[MOST_AXES], to_step[MOST_AXES];
+    const char *value;
+    void (*line)(const struct padding *, const char *from, char *to);
+};
+
+/* Which place of n has the number for place i around them; -1 for the constant. */
+static inline npy_intp place(enum mode mode, npy_intp i, npy_intp n)
+{
+    if (i >= 0 && i < n) return i;
+    switch (mode) {
+    case CONSTANT: return -1;
+    case REFLECT: return i < 0 ? -i : 2 * (n - 1) - i;
+    case REPLICATE: return i < 0 ? 0 : n - 1;
+    default: return i < 0 ? i + n : i - n;
+    }
+}
+
+#define PAD_LINE(bits)                                                                                                  \
+    static void pad_line_##bits(const struct padding *p, const char *from, char *line)                                  \
+    {                                                                                                                   \
+        typedef uint##bits##_t number;                                                                                  \
+        const npy_intp n = p->from_length[p->last], m = p->to_length[p->last], before = p->before[p->last], step = p->from_step[p->last]; \
+        number *to = (number *)line;                                                                                    \
+        npy_intp begin = before < 0 ? 0 : before < m ? before : m, end = before + n < m ? before + n : m;               \
+        if (end < begin) end = begin;                                                                                   \
+        const char *first = from + (begin - before) * step;                                                             \
+        if (step == bits / 8) memcpy(to + begin, first, (end - begin) * sizeof(number));                                \
+        else                                                                                                            \
+            for (npy_intp j = begin; j < end; j++) to[j] = *(const number *)(first + (j - begin) * step);               \
+        if (p->mode == CONSTANT) {                                                                                      \
+            const number value = *(const number *)p->value;                                                             \
+            for (npy_intp j = 0; j < begin; j++) to[j] = value;                                                         \
+            for (npy_intp j = end; j < m; j++) to[j] = value;                                                           \
+            return;                                                                                                     \
+        }                                                                                                               \
+        for (npy_intp j = 0; j < begin; j++) to[j] = *(const number *)(from + place(p->mode, j - before, n) * step);    \
+        for (npy_intp j = end; j < m; j++) to[j] = *(const number *)(from + place(p->mode, j - before, n) * step);      \
+    }
+PAD_LINE(8)
+PAD_LINE(16)
+PAD_LINE(32)
+PAD_LINE(64)
+
+static void fill(const struct padding *p, char *to, npy_intp bytes)
+{
+#define FILL(type) for (npy_intp i = 0; i < bytes / p->width; i++) ((type *)to)[i] = *(const type *)p->value
+    if (p->width == 1) FILL(uint8_t);
+    else if (p->width == 2) FILL(uint16_t);
+    else if (p->width == 4) FILL(uint32_t);
+    else FILL(uint64_t);
+#undef FILL
+}
+
+static void pad_axis(const struct padding *p, int axis, const char *from, char *to)
+{
+    if (axis == p->last) {
+        p->line(p, from, to);
+        return;
+    }
+    for (npy_intp j = 0; j < p->to_length[axis]; j++, to += p->to_step[axis]) {
+        const npy_intp i = place(p->mode, j - p->before[axis], p->from_length[axis]);
+        if (i < 0) fill(p, to, p->to_step[axis]);
+        else if (axis + 1 == p->last) p->line(p, from + i * p->from_step[axis], to);
+        else pad_axis(p, axis + 1, from + i * p->from_step[axis], to);
+    }
+}
+
+/* padded(x, pairs, mode, value): x in C order with so many numbers before and after it in each dimension: the value, a number or a
+ * 0-d array of its type, for mode 0, or reflected, repeated or from the other end (1, 2, 3; the value is None) */
+static PyObject *padded(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    if (!PyArray_CheckExact(args[0]) || !PyList_Check(args[1])) NOT_HANDLED();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    struct padding p = {.mode = PyLong_AsLong(args[2]), .last = PyArray_NDIM(x) - 1, .width = PyArray_ITEMSIZE(x)};
+    double number;
+    if (p.mode == CONSTANT && PyArray_CheckExact(args[3])) {
+        if (PyArray_DESCR((PyArrayObject *)args[3]) != PyArray_DESCR(x)) NOT_HANDLED();
+        p.value = PyArray_BYTES((PyArrayObject *)args[3]);
+    } else if (p.mode == CONSTANT) {
+        if (fast_write_number(args[3], PyArray_TYPE(x), &number) < 0) NOT_HANDLED();
+        p.value = (const char *)&number;
+    }
+    const npy_intp width = p.width;
+    if (p.last < 0 || p.last >= MOST_AXES || PyList_GET_SIZE(args[1]) != p.last + 1 || (width != 1 && width != 2 && width != 4 && width != 8) ||
+        !PyArray_ISALIGNED(x) || PyDataType_REFCHK(PyArray_DESCR(x)))
+        NOT_HANDLED();
+    p.line = width == 1 ? pad_line_8 : width == 2 ? pad_line_16 : width == 4 ? pad_line_32 : pad_line_64;
+    npy_intp shape[MOST_AXES];
+    for (int d = 0; d <= p.last; d++) {
+        npy_intp after;
+        PyObject *pair = PyList_GET_ITEM(args[1], d);
+        if (!PyTuple_Check(pair) || !PyArg_ParseTuple(pair, "nn", &p.before[d], &after)) return NULL;
+        p.from_length[d] = PyArray_DIM(x, d), p.from_step[d] = PyArray_STRIDE(x, d);
+        shape[d] = p.to_length[d] = p.from_length[d] + p.before[d] + after;
+        const npy_intp n = p.from_length[d], most = p.mode == REFLECT ? n - 1 : p.mode == CIRCULAR ? n : NPY_MAX_INTP;
+        if (shape[d] < 0) NOT_HANDLED();
+        if (p.mode != CONSTANT && (n < 1 || p.before[d] < 0 || after < 0 || p.before[d] > most || after > most)) NOT_HANDLED();
+    }
+    PyArrayObject *out = new_like(x, p.last + 1, shape);
+    if (!out || !PyArray_SIZE(out)) return (PyObject *)out;
+    for (int d = 0; d <= p.last; d++) p.to_step[d] = PyArray_STRIDE(out, d);
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(out));
+    pad_axis(&p, 0, PyArray_BYTES(x), PyArray_BYTES(out));
+    NPY_END_THREADS
+    return (PyObject *)out;
+}
+
+PyMethodDef padding_methods[] = {{"padded", (PyCFunction)(void (*)(void))padded, METH_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
