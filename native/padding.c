@@ -104,7 +104,7 @@ static PyObject *padded(PyObject *module, PyObject *const *args, Py_ssize_t coun
         p.from_length[d] = PyArray_DIM(x, d), p.from_step[d] = PyArray_STRIDE(x, d);
         shape[d] = p.to_length[d] = p.from_length[d] + p.before[d] + after;
         const npy_intp n = p.from_length[d], most = p.mode == REFLECT ? n - 1 : p.mode == CIRCULAR ? n : NPY_MAX_INTP;
-        if (shape[d] < 0) NOT_HANDLED();
+        if (shape[d] < 0 || n + (p.before[d] < 0 ? p.before[d] : 0) + (after < 0 ? after : 0) < 0) NOT_HANDLED(); /* more than there is */
         if (p.mode != CONSTANT && (n < 1 || p.before[d] < 0 || after < 0 || p.before[d] > most || after > most)) NOT_HANDLED();
     }
     PyArrayObject *out = new_like(x, p.last + 1, shape);

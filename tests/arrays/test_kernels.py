@@ -2147,6 +2147,7 @@ def test_padding_that_wraps_twice_is_left_to_others():
     assert K.padded(x, [(0, 0), (4, 0)], 3, None) is None
     assert K.padded(x, [(0, 0), (-1, 0)], 2, None) is None
     assert K.padded(x, [(0, 0), (1, 0)], 0, np.ones((), np.float64)) is None
+    assert K.padded(x, [(0, 0), (-4, 9)], 0, 0) is None  # takes away more than there is
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
