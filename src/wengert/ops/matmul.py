@@ -248,7 +248,7 @@ def outer(F, input, vec2):
     for name, x in (("self", input), ("vec2", vec2)):
         if x.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
-    return F.reshape(input, (-1, 1)) * vec2
+    return F.view(input, (-1, 1)) * vec2
 
 
 def _check_linear(input: Any, weight: Any, bias: Any) -> None:
