@@ -317,7 +317,13 @@ struct sampling {
     size axes, length[SAMPLING_AXES], channels, area, count; /* of the image; how many places there are in it */
     int mode, padding, align;
 };
+/* Each of `out` lines is a sum of `taps` of the `size` lines of a plane, `inner` numbers long: tables (taps, out), a place of -1 is none. */
+struct resampling {
+    size size, out, taps, inner;
+    const int32_t *places;
+};
 #define SAMPLING_KERNELS(X)                                                                                             \
+    X(resample, (const struct resampling *v, const REAL *factors, const REAL *x, REAL *out, size planes))               \
     X(sample_image, (const struct sampling *v, const REAL *image, const REAL *grid, REAL *out))                         \
     X(sample_image_grad, (const struct sampling *v, const REAL *image, const REAL *grid, const REAL *g, REAL *grad_image, \
                           REAL *grad_grid))

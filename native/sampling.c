@@ -125,5 +125,62 @@ static PyObject *grid_sample_grad(PyObject *module, PyObject *const *args, Py_ss
     return Py_BuildValue("NN", out[0], out[1]);
 }
 
+struct resampling_job {
+    struct resampling of;
+    const char *x, *factors;
+    char *out;
+    int type;
+};
+
+static void resampling_task(void *context, size begin, size end, int chunk)
+{
+    const struct resampling_job *job = context;
+    const struct resampling *v = &job->of;
+    const size from = begin * v->size * v->inner, to = begin * v->out * v->inner;
+    (void)chunk;
+    if (job->type == NPY_FLOAT)
+        kernels->resample_f32(v, (const float *)job->factors, (const float *)job->x + from, (float *)job->out + to, end - begin);
+    else kernels->resample_f64(v, (const double *)job->factors, (const double *)job->x + from, (double *)job->out + to, end - begin);
+}
+
+/* resample(x, axis, places, factors): sums of elements along an axis, as plain/sampling.py defines them */
+static PyObject *resample(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct resampling_job job = {0};
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    const long axis = PyLong_AsLong(args[1]);
+    if (axis == -1 && PyErr_Occurred()) return NULL;
+    PyArrayObject *x = (PyArrayObject *)args[0], *places = (PyArrayObject *)args[2], *factors = (PyArrayObject *)args[3];
+    if (!is_real(args[0]) || axis < 0 || axis >= PyArray_NDIM(x) || !PyArray_CheckExact(args[2]) || PyArray_TYPE(places) != NPY_INT32 ||
+        !PyArray_ISCARRAY_RO(places) || PyArray_NDIM(places) != 2 || !is_like(args[3], args[0]) || !PyArray_ISCARRAY_RO(factors) ||
+        !PyArray_SAMESHAPE(places, factors))
+        NOT_HANDLED();
+    job.of = (struct resampling){PyArray_DIM(x, axis), PyArray_DIM(places, 1), PyArray_DIM(places, 0), 1, PyArray_DATA(places)};
+    int32_t last = -1;
+    for (size i = 0; i < job.of.out * job.of.taps; i++) last = job.of.places[i] > last ? job.of.places[i] : last;
+    if (last >= job.of.size) return PyErr_Format(PyExc_IndexError, "resample: place %d of %zd", (int)last, (Py_ssize_t)job.of.size);
+    npy_intp shape[NPY_MAXDIMS];
+    size planes = 1;
+    for (int d = 0; d < PyArray_NDIM(x); d++) {
+        shape[d] = d == axis ? job.of.out : PyArray_DIM(x, d);
+        if (d < axis) planes *= shape[d];
+        if (d > axis) job.of.inner *= shape[d];
+    }
+    if (!(x = contiguous(args[0]))) return NULL;
+    PyArrayObject *out = new_like(x, PyArray_NDIM(x), shape);
+    if (out) {
+        job.x = PyArray_BYTES(x), job.factors = PyArray_BYTES(factors), job.out = PyArray_BYTES(out), job.type = PyArray_TYPE(x);
+        const int chunks = pool_chunks(planes, 0.3 * job.of.out * job.of.taps * job.of.inner);
+        NPY_BEGIN_THREADS_DEF
+        NPY_BEGIN_THREADS_THRESHOLDED(planes * job.of.out * job.of.inner);
+        if (chunks > 1) pool_run(resampling_task, &job, planes, chunks);
+        else resampling_task(&job, 0, planes, 0);
+        NPY_END_THREADS
+    }
+    Py_DECREF(x);
+    return (PyObject *)out;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef sampling_methods[] = {METHOD(grid_sample), METHOD(grid_sample_grad), {NULL, NULL, 0, NULL}};
+PyMethodDef sampling_methods[] = {METHOD(grid_sample), METHOD(grid_sample_grad), METHOD(resample), {NULL, NULL, 0, NULL}};

@@ -150,3 +150,47 @@ static void F(sample_image_grad)(const struct sampling *v, const REAL *image, co
         }
     }
 }
+
+/* Numbers of one line: a block of sums at a time, the neighbours of each fetched from where they are. */
+static void F(resample_line)(const struct resampling *v, const REAL *factors, const REAL *x, REAL *out)
+{
+    for (size begin = 0; begin < v->out; begin += SAMPLES) {
+        const size n = v->out - begin < SAMPLES ? v->out - begin : SAMPLES;
+        REAL total[SAMPLES] = {0};
+        for (size t = 0; t < v->taps; t++) {
+            const int32_t *place = v->places + t * v->out + begin;
+            const REAL *factor = factors + t * v->out + begin;
+            for (size j = 0; j < n; j++) {
+                const REAL value = x[place[j] < 0 ? 0 : place[j]];
+                total[j] += (place[j] < 0 ? 0 : value) * factor[j];
+            }
+        }
+        memcpy(out + begin, total, n * sizeof(REAL));
+    }
+}
+
+static void F(resample)(const struct resampling *v, const REAL *factors, const REAL *x, REAL *out, size planes)
+{
+    const size inner = v->inner;
+    for (size i = 0; i < planes; i++, x += v->size * inner, out += v->out * inner) {
+        if (inner == 1) {
+            F(resample_line)(v, factors, x, out);
+            continue;
+        }
+        for (size o = 0; o < v->out; o++) {
+            REAL *restrict line = out + o * inner;
+            int begun = 0;
+            for (size t = 0; t < v->taps; t++) {
+                const int32_t place = v->places[t * v->out + o];
+                if (place < 0) continue;
+                const REAL factor = factors[t * v->out + o], *restrict from = x + place * inner;
+                if (begun)
+                    for (size j = 0; j < inner; j++) line[j] += from[j] * factor;
+                else
+                    for (size j = 0; j < inner; j++) line[j] = from[j] * factor;
+                begun = 1;
+            }
+            if (!begun) memset(line, 0, inner * sizeof(REAL));
+        }
+    }
+}

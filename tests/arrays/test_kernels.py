@@ -709,6 +709,25 @@ def test_pools(case, ceil_mode, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(3, 5), (2, 3, 7), (4, 1, 70), (0, 3), (2, 90, 2, 3)])
+def test_resampling(shape, dtype):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal(shape).astype(dtype)
+    for axis, size in enumerate(shape):
+        if not size:
+            continue
+        for out, terms in ((1, 9), (5, 2), (130, 3), (4, 0)):
+            places = rng.integers(-1, size, (terms, out)).astype(np.int32)
+            factors = rng.standard_normal((terms, out)).astype(dtype)
+            want = K.plain("resample")(x, axis, places, factors)
+            close(K.resample(x, axis, places, factors), want, ulps=16, scale=10)
+            close(K.resample(x.swapaxes(0, 1).copy().swapaxes(0, 1), axis, places, factors), want, ulps=16, scale=10)
+    holes = np.array([[0, -1]], np.int32)
+    found = K.resample(np.full((2, 1), np.inf, dtype), 1, holes, np.ones((1, 2), dtype))
+    assert found.tolist() == [[np.inf, 0], [np.inf, 0]]  # nothing is not infinity times zero
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("space", [(3, 5), (1, 4), (2, 3, 4)])
 def test_sampling(space, dtype):
     rng = np.random.default_rng(14)

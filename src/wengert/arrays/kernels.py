@@ -44,7 +44,7 @@ FAMILIES = {
         "avg_pool_grad"),
     "matrices": ("substitute", "cholesky_lower", "sparse_product", "brain_product"),
     "alignments": ("alignment_loss", "alignment_grad"),
-    "sampling": ("grid_sample", "grid_sample_grad"),
+    "sampling": ("grid_sample", "grid_sample_grad", "resample"),
     "layout": ("cast", "in_order", "restrided", "triangle", "pieces", "joined", "padded"),
     "draws": ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs",
         "fill_permutation", "fill_integers"),

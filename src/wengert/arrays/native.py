@@ -115,7 +115,7 @@ def _in_rows(name: str, first: int = 0) -> Callable[..., Any]:
 
 for _module, _names in {
     matrices: ("substitute", "cholesky_lower", "sparse_product"),
-    sampling: ("grid_sample", "grid_sample_grad"), alignments: ("alignment_loss", "alignment_grad"),
+    sampling: ("grid_sample", "grid_sample_grad", "resample"), alignments: ("alignment_loss", "alignment_grad"),
     fourier: ("fourier",),
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
         "fill_integers"),

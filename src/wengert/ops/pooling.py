@@ -315,27 +315,20 @@ def _adaptive_avg(n: int) -> None:
     composite(pool, name=f"adaptive_avg_pool{n}d", places=places, layout=layout, **_node("AdaptiveAvgPool#D", n))
 
 
-def along(F: Any, x: Any, axis: int, matrix: Any, taps: Any = None) -> Any:
-    """``x`` with a constant matrix ``(size, out)`` applied along one axis.
-
-    ``taps``: the terms of each sum, their places and factors, both ``(terms, out)``; else the elements that are not
-    zero.
-    """
-    return F.resampled(x, axis - x.ndim, matrix, taps)
+def along(F: Any, x: Any, axis: int, matrix: Any) -> Any:
+    """``x`` with a constant matrix ``(size, out)`` applied along one axis."""
+    return F.resampled(x, axis - x.ndim, matrix)
 
 
-@operator(grad=dict(input=lambda F, g, axis, matrix: F.resampled(g, axis, matrix.T, None)), places=(), linear=True,
+@operator(grad=dict(input=lambda F, g, axis, matrix: F.resampled(g, axis, matrix.T)), places=(), linear=True,
     node="MmBackward0")
-def resampled(input: Array, axis, matrix, taps):
-    """``input`` times ``matrix`` along ``axis``; what is not finite goes only where ``taps`` take it."""
+def resampled(input: Array, axis, matrix):
+    """``input`` times ``matrix`` along ``axis``; what is not finite goes only where the matrix is not zero."""
     x = input.swapaxes(axis, -1)
     y = np.matmul(x, matrix)
     total = K.sum(y, None, False)
     if total - total != 0:  # something is not finite
-        if taps is None:
-            y = np.stack([(x[..., row != 0] * row[row != 0]).sum(-1) for row in matrix.T], -1)
-        else:
-            y = sum(x[..., places] * factors for places, factors in zip(*taps))
+        y = np.stack([(x[..., row != 0] * row[row != 0]).sum(-1) for row in matrix.T], -1)
     return y.swapaxes(axis, -1)
 
 

@@ -21,15 +21,16 @@ from ..arrays.reduce import add_slices
 from ..arrays.storageless import zeros_if_storageless
 from .indexed import index_added
 from .operator import Array, family
-from .pooling import along, resampled
+from .pooling import along
 from .refusals import same_width, unsupported
+from .resampling import Taps
 from .window_checks import single
 
 operator, composite = family("functional")
 F32 = np.dtype(np.float32)
 
 
-# -- interpolation: a constant matrix along each axis -----------------------------------------------------------------
+# -- interpolation: sums along each axis ------------------------------------------------------------------------------
 
 
 def _cubic(t: Any, a: float) -> Any:
@@ -49,23 +50,15 @@ def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any
     return ((i + wide(0.5)) * step - wide(0.5)).astype(dtype), float(step)
 
 
-def _weights(mode: str, space: Any, out: Any, *given: Any) -> Any:
-    """``_new_weights`` for each dimension, which are kept where they are small."""
-    small = max(space) * max(out) <= 1 << 14
-    return (_small_weights if small else _all_weights)(mode, tuple(space), out, *given)
-
-
-def _all_weights(mode: str, space: Any, out: Any, scales: Any, *given: Any) -> Any:
+@lru_cache(maxsize=64)
+def _weights(mode: str, space: Any, out: Any, scales: Any, *given: Any) -> tuple[Taps, ...]:
+    """``_new_weights`` for each dimension."""
     return tuple(_new_weights(mode, s, o, scale, *given) for s, o, scale in zip(space, out, scales))
 
 
-_small_weights = lru_cache(maxsize=64)(_all_weights)
-
-
-def _new_weights(mode: str, size: int, out: int, scale: float | None, align: bool, antialias: bool, dtype: Any) -> Any:
-    """The matrix ``(size, out)`` of linear or cubic interpolation, and the terms it adds (None: what is not zero)."""
+def _new_weights(mode: str, size: int, out: int, scale: float | None, align: bool, antialias: bool, dtype: Any) -> Taps:
+    """What each element of linear or cubic interpolation adds up."""
     at, step = _positions(size, out, scale, align, np.dtype(np.float64) if antialias else dtype)
-    matrix = np.zeros((size, out))
     columns = np.arange(out)
     if antialias:
         reach = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}[mode]
@@ -80,7 +73,8 @@ def _new_weights(mode: str, size: int, out: int, scale: float | None, align: boo
         else:
             w = np.maximum(1 - np.abs(t), 0) if mode == "linear" else _cubic(t, -0.5)
         w = np.where((rows >= low) & (rows < high), w, 0.0)
-        return (w / w.sum(0)).astype(dtype), None
+        row, column = np.nonzero(w)
+        return Taps.of(size, out, column, row, (w / w.sum(0))[row, column].astype(dtype))
     if mode == "linear":
         at = at if align else np.maximum(at, 0)
         low = np.minimum(np.floor(at).astype(int), size - 1)
@@ -93,8 +87,7 @@ def _new_weights(mode: str, size: int, out: int, scale: float | None, align: boo
         base = np.floor(at)
         near = np.arange(-1, 3)[:, None]
         places, factors = np.clip(base + near, 0, size - 1).astype(int), _cubic(at - base - near, -0.75)
-    np.add.at(matrix, (places, columns), factors)
-    return matrix.astype(dtype), (places, factors.astype(dtype))
+    return Taps(size, places, factors.astype(dtype))
 
 
 @lru_cache(maxsize=64)
@@ -108,22 +101,6 @@ def _nearest_places(size: int, out: int, scale: float | None, exact: bool) -> An
     times, rest = divmod(out, size)
     even = 1 < times <= 8 and not rest and np.array_equal(index, np.arange(out) // times)
     return index, times if even else 0
-
-
-@operator(grad=dict(input=lambda F, g, weights: F.interpolated(g, tuple((m.T, None) for m, _ in weights))), places=(),
-    linear=True, node="UpsampleBackward0")
-def interpolated(input: Array, weights):
-    """A matrix applied along each of the last dimensions; with each the terms of its sums, or None (see ``along``)."""
-    y = input
-    for d, (matrix, _) in enumerate(weights, -len(weights)):
-        y = (np.matmul(y, matrix) if d == -1 else np.matmul(matrix.T, y) if d == -2
-            else np.matmul(y.swapaxes(d, -1), matrix).swapaxes(d, -1))
-    total = K.sum(y, None, False)
-    if total - total == 0:
-        return y
-    for d, (matrix, taps) in enumerate(weights, -len(weights)):  # something is not finite
-        input = resampled.forward(input, d, matrix, taps)
-    return input
 
 
 @operator(grad=dict(input=lambda F, g, places, input_shape: F.nearest_back(g, places,
@@ -172,7 +149,7 @@ def _bytes_resampled(F: Any, input: Any, mode: str, out: tuple[int, ...], scales
         size = input.shape[2 + axis]
         if size == out[axis]:
             continue
-        matrix, _ = _new_weights(_KINDS[mode], size, out[axis], scales[axis], align, antialias, np.dtype(np.float64))
+        matrix = _new_weights(_KINDS[mode], size, out[axis], scales[axis], align, antialias, np.dtype(np.float64)).dense()
         bits = next((n for n in range(22) if int(0.5 + matrix.max() * 2.0 ** (n + 1)) >= 1 << 15), 22)
         fixed = np.trunc(matrix * 2.0**bits + np.where(matrix < 0, -0.5, 0.5))
         y = F.clamp(F.floor(along(F, y, 2 + axis, fixed) * 0.5**bits + 0.5), 0, 255)
@@ -274,7 +251,7 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
     if nearest:
         y = F.nearest(y, places) if places else y
     else:
-        y = F.interpolated(y, _weights(_KINDS[mode], space, out, scales, bool(align_corners), antialias,
+        y = F.interpolated(y, _weights(_KINDS[mode], tuple(space), out, scales, bool(align_corners), antialias,
             F.dtype_of(y)))
     if y is input:
         return input * 1

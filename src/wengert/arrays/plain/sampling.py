@@ -142,3 +142,13 @@ def grid_sample_grad(image: Array, grid: Array, mode: int, padding: int, align: 
             for a in range(axes):
                 grads[a] = grads[a] + reduce(mul, (slope[a], *weight[:a], *weight[a + 1 :]), sums)
     return (grad.reshape(image.shape) if of_image else None), np.stack(grads[::-1], -1) if of_grid else None
+
+
+def resample(x: Array, axis: int, places: Array, factors: Array) -> Array:
+    """Sums of elements along ``axis``: ``places`` ``(terms, out)`` says which (-1: none), ``factors`` how often each."""
+    tail = (1,) * (x.ndim - axis - 1)
+    total = new_filled(x, np.zeros, (*x.shape[:axis], places.shape[1], *x.shape[axis + 1 :]), x.dtype)
+    for place, factor in zip(places, factors, strict=True):
+        term = x.take(np.maximum(place, 0), axis) * factor.reshape(-1, *tail)
+        total = total + np.where((place >= 0).reshape(-1, *tail), term, np.zeros((), x.dtype))
+    return total

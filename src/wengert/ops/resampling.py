@@ -1,0 +1,72 @@
+"""Sums of a few elements along an axis, with constant factors: what interpolation is, each way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import kernels as K
+from .operator import Array, family
+
+operator, _ = family("functional")
+
+
+class Taps:
+    """Which of ``size`` elements each result adds up, and their factors: tables ``(terms, out)``, a place of -1 is none.
+
+    >>> import numpy as np
+    >>> halves = Taps(4, np.array([[0, 2], [1, 3]]), np.full((2, 2), 0.5))
+    >>> halves.dense().T.tolist()
+    [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    """
+
+    __slots__ = ("_back", "factors", "places", "size")
+
+    def __init__(self, size: int, places: Any, factors: Any) -> None:
+        self.size = size
+        self.places = np.ascontiguousarray(places, np.int32)
+        self.factors = np.ascontiguousarray(factors)
+        self._back: Taps | None = None
+
+    @classmethod
+    def of(cls, size: int, out: int, into: Any, places: Any, factors: Any) -> Taps:
+        """From single terms: where each is added, what is taken, and its factor."""
+        keys, terms = np.unique(into * size + places, return_inverse=True)
+        into, at = np.divmod(keys, size)
+        rank = np.arange(len(keys)) - np.searchsorted(into, np.arange(out))[into]
+        table = np.full((rank.max(initial=0) + 1, out), -1)
+        table[rank, into] = at
+        sums = np.zeros(table.shape)
+        sums[rank, into] = np.bincount(terms.ravel(), factors, len(keys))
+        return cls(size, table, sums.astype(factors.dtype))
+
+    @property
+    def back(self) -> Taps:
+        """The transposed sums, without those terms that are zero."""
+        if self._back is None:
+            term, out = np.nonzero((self.places >= 0) & (self.factors != 0))
+            self._back = Taps.of(self.places.shape[1], self.size, self.places[term, out].astype(np.int64), out,
+                self.factors[term, out])
+        return self._back
+
+    def dense(self) -> Any:
+        """The matrix ``(size, out)``, in float64."""
+        matrix = np.zeros((self.size, self.places.shape[1]))
+        term, out = np.nonzero(self.places >= 0)
+        np.add.at(matrix, (self.places[term, out], out), self.factors[term, out])
+        return matrix
+
+
+@operator(grad=dict(input=lambda F, g, weights: F.interpolated(g, tuple(taps.back for taps in weights))), places=(),
+    linear=True, node="UpsampleBackward0")
+def interpolated(input: Array, weights):
+    """Sums (``Taps``) along each of the last dimensions: those that leave fewer first, then the last first."""
+    first = input.ndim - len(weights)
+    inside = first > 1 and not input.flags.c_contiguous and np.moveaxis(input, 1, -1).flags.c_contiguous
+    y = np.moveaxis(input, 1, -1) if inside else input
+    axes = [*range(len(weights))]
+    axes.sort(key=lambda d: (weights[d].places.shape[1] > weights[d].size) * (1 + len(axes) - d))
+    for d in axes:
+        y = K.resample(y, first - inside + d, weights[d].places, weights[d].factors)
+    return np.moveaxis(y, -1, 1) if inside else y
