@@ -128,22 +128,24 @@ static PyObject *cast_to(PyObject *array, PyArray_Descr *d)
 static PyArray_Descr *brought_together(const Operation *self, struct call *c)
 {
     int wide[2] = {0, 0}, some[2] = {0, 0}; /* floating-point arrays without dimensions, with some */
-    int integers = 0, halves = 0;
+    int halves = 0, complexes[2] = {0, 0};
     for (int i = 0; i < self->floats; i++) {
         const int p = self->float_at[i];
         if (!c->owned[p]) continue;
         if (PyList_CheckExact(c->raw[p])) return NULL;
         PyArrayObject *a = (PyArrayObject *)c->raw[p];
         PyArray_Descr *own = PyArray_DESCR(a);
-        if (own == at.f32 || own == at.f64) {
+        if (own == at.f32 || own == at.f64 || own == at.c64 || own == at.c128) {
             some[PyArray_NDIM(a) > 0] = 1;
-            wide[PyArray_NDIM(a) > 0] |= own == at.f64;
+            wide[PyArray_NDIM(a) > 0] |= own == at.f64 || own == at.c128;
+            complexes[PyArray_NDIM(a) > 0] |= own == at.c64 || own == at.c128;
         } else if (own->type_num == NPY_HALF || is_brain(own->type_num)) halves = 1;
-        else if (own->type_num <= NPY_ULONGLONG && PyArray_ISNBO(own->byteorder)) integers = 1;
-        else return NULL;
+        else if (own->type_num > NPY_ULONGLONG || !PyArray_ISNBO(own->byteorder)) return NULL; /* not an integer either */
     }
-    if (!some[1] && (integers || halves || !some[0])) return NULL;
-    PyArray_Descr *d = wide[some[1]] ? at.f64 : at.f32;
+    if (!some[1] && (halves || !some[0])) return NULL;
+    if ((complexes[0] || complexes[1]) && (halves || (self->halves & REAL) || (some[1] && complexes[0] && !complexes[1]))) return NULL;
+    const int width = wide[some[1]];
+    PyArray_Descr *d = complexes[0] || complexes[1] ? (width ? at.c128 : at.c64) : width ? at.f64 : at.f32;
     for (int i = 0; i < self->floats; i++) {
         const int p = self->float_at[i];
         if (!c->owned[p] || PyArray_DESCR((PyArrayObject *)c->raw[p]) == d) continue;

@@ -320,6 +320,7 @@ struct sampling {
 /* Each of `out` lines is a sum of `taps` of the `size` lines of a plane, `inner` numbers long: tables (taps, out), a place of -1 is none. */
 struct resampling {
     size size, out, taps, inner;
+    int holes; /* whether there is a place of -1 */
     const int32_t *places;
 };
 #define SAMPLING_KERNELS(X)                                                                                             \

@@ -156,9 +156,13 @@ static PyObject *resample(PyObject *module, PyObject *const *args, Py_ssize_t co
         !PyArray_ISCARRAY_RO(places) || PyArray_NDIM(places) != 2 || !is_like(args[3], args[0]) || !PyArray_ISCARRAY_RO(factors) ||
         !PyArray_SAMESHAPE(places, factors))
         NOT_HANDLED();
-    job.of = (struct resampling){PyArray_DIM(x, axis), PyArray_DIM(places, 1), PyArray_DIM(places, 0), 1, PyArray_DATA(places)};
-    int32_t last = -1;
-    for (size i = 0; i < job.of.out * job.of.taps; i++) last = job.of.places[i] > last ? job.of.places[i] : last;
+    job.of = (struct resampling){PyArray_DIM(x, axis), PyArray_DIM(places, 1), PyArray_DIM(places, 0), 1, 0, PyArray_DATA(places)};
+    int32_t first = 0, last = -1;
+    for (size i = 0; i < job.of.out * job.of.taps; i++) {
+        const int32_t place = job.of.places[i];
+        first = place < first ? place : first, last = place > last ? place : last;
+    }
+    job.of.holes = first < 0;
     if (last >= job.of.size) return PyErr_Format(PyExc_IndexError, "resample: place %d of %zd", (int)last, (Py_ssize_t)job.of.size);
     npy_intp shape[NPY_MAXDIMS];
     size planes = 1;

@@ -152,20 +152,25 @@ static void F(sample_image_grad)(const struct sampling *v, const REAL *image, co
 }
 
 /* Numbers of one line: a block of sums at a time, the neighbours of each fetched from where they are. */
-static void F(resample_line)(const struct resampling *v, const REAL *factors, const REAL *x, REAL *out)
+static void F(resample_line)(const struct resampling *v, const REAL *factors, const REAL *x, REAL *restrict out)
 {
     for (size begin = 0; begin < v->out; begin += SAMPLES) {
         const size n = v->out - begin < SAMPLES ? v->out - begin : SAMPLES;
-        REAL total[SAMPLES] = {0};
+        REAL *restrict to = out + begin;
+        if (!v->taps) memset(to, 0, n * sizeof(REAL));
         for (size t = 0; t < v->taps; t++) {
             const int32_t *place = v->places + t * v->out + begin;
             const REAL *factor = factors + t * v->out + begin;
-            for (size j = 0; j < n; j++) {
-                const REAL value = x[place[j] < 0 ? 0 : place[j]];
-                total[j] += (place[j] < 0 ? 0 : value) * factor[j];
-            }
+            if (v->holes)
+                for (size j = 0; j < n; j++) {
+                    const REAL value = x[place[j] < 0 ? 0 : place[j]] * factor[j];
+                    to[j] = (t ? to[j] : 0) + (place[j] < 0 ? 0 : value);
+                }
+            else if (t)
+                for (size j = 0; j < n; j++) to[j] += x[place[j]] * factor[j];
+            else
+                for (size j = 0; j < n; j++) to[j] = x[place[j]] * factor[j];
         }
-        memcpy(out + begin, total, n * sizeof(REAL));
     }
 }
 

@@ -108,6 +108,8 @@ def _floating(F: Any, x: Any, to_complex: bool = False) -> Any:
 
 def _resized(F: Any, x: Any, dims: Any, sizes: Any) -> Any:
     """Each of ``dims`` cut or padded with zeros at its end to its size."""
+    if 0 not in sizes and sizes == [x.shape[d] for d in dims]:
+        return x
     key, pads = [slice(None)] * x.ndim, [0] * (2 * x.ndim)
     for d, n in zip(dims, sizes):
         if n < 1:
@@ -155,6 +157,8 @@ def _check(name: str, norm: Any, kind: str, **given: Any) -> None:
     """Arguments of PyTorch's types: whole numbers, or (``kind``) rows of them."""
     if norm is not None and not isinstance(norm, str):
         given["norm"], kind = norm, "str"
+    elif kind == "int" and type(given["dim"]) is int and len(given) == 1:
+        return
     for what, value in given.items():
         row = [value] if kind == "int" or not isinstance(value, (list, tuple)) else value
         if what == "norm" or not all(hasattr(v, "__index__") for v in row):
