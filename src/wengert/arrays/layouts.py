@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import kernels as K
 from .array_likes import FOREIGN, has_memory, in_rows
 
 _RANK = {"channels_last": 4, "channels_last_3d": 5}
@@ -184,12 +185,17 @@ def lay(y: Any, kind: str, args: Any = ()) -> Any:
     if kind == "first":
         return in_order_of(y, args[:1])
     if kind == "columns":
-        return y if y.ndim < 2 else in_rows(y.swapaxes(-1, -2)).swapaxes(-1, -2)
+        return y if y.ndim < 2 else _by_rows(y.swapaxes(-1, -2)).swapaxes(-1, -2)
     if kind != "rows":
         for a in args[:2]:
             if _innermost_channels(a, kind) if kind != "taps" or a is not args[0] else _seen_innermost(a):
-                return np.moveaxis(in_rows(np.moveaxis(y, 1, -1)), -1, 1)
+                return np.moveaxis(_by_rows(np.moveaxis(y, 1, -1)), -1, 1)
     return y if y.flags.c_contiguous else y.copy()
+
+
+def _by_rows(y: Any) -> Any:
+    """``in_rows``, by the kernel that copies transposed arrays in tiles."""
+    return in_rows(y) if type(y) is not np.ndarray or y.flags.c_contiguous else K.in_order(y)
 
 
 def _lies_by_rows(y: Any, kind: str, args: Any) -> bool:

@@ -35,12 +35,31 @@ def _push_convolution(F: Any, t: Any, input: Any, weight: Any, stride: Any, padd
     return found if part is None else found + part
 
 
+def _pixels(images: Any, kernel: Any, stride: Any, padding: Any, groups: int) -> Any:
+    """``images`` as a matrix of pixels, if their channels lie innermost and the convolution is of single pixels."""
+    if type(images) is not np.ndarray or images.flags.c_contiguous or groups > 1 or images.dtype.char not in "fd":
+        return None
+    if {*kernel, *stride} != {1} or any(padding):
+        return None
+    inside = np.moveaxis(images, 1, -1)
+    return inside.reshape(-1, images.shape[1]) if inside.flags.c_contiguous else None
+
+
+def _pictures(pixels: Array, like: Array) -> Array:
+    """A matrix of pixels as images of the size of ``like``, with channels innermost."""
+    return np.moveaxis(pixels.reshape(like.shape[0], *like.shape[2:], -1), -1, 1)
+
+
 @operator(
     grad=lambda F, g, needs, input, weight, stride, padding, dilation, groups: F.convolution_backward(g, input, weight,
         (stride, padding, dilation, groups), needs),
     wrt=("input", "weight", "bias"), push=_push_convolution, places=(), node="ConvolutionBackward0", layout="taps")
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
+    pixels = _pixels(input, weight.shape[2:], stride, padding, groups)
+    if pixels is not None:
+        y = np.matmul(pixels, weight.reshape(weight.shape[:2]).T)
+        return _pictures(y if bias is None else np.add(y, bias, y), input)
     conv = K.half_conv if is_half(input.dtype) else K.conv
     return conv(input, weight, bias, stride, padding, dilation, groups)
 
@@ -51,6 +70,9 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
     wrt=("input", "weight"), linear="each", places=(), node="ConvolutionBackward0", layout="taps")
 def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
+    pixels = _pixels(input, weight.shape[2:], stride, padding, groups)
+    if pixels is not None:
+        return _pictures(np.matmul(pixels, weight.reshape(weight.shape[:2])), input)
     conv = K.half_conv_input if is_half(input.dtype) else K.conv_input
     return conv(input, weight, tuple(shape), stride, padding, dilation, groups)
 
@@ -62,6 +84,9 @@ def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, gr
         dilation, groups)))
 def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its weight, which has ``shape``."""
+    pixels, of = (_pixels(x, shape[2:], stride, padding, groups) for x in (input, grad))
+    if pixels is not None and of is not None:
+        return np.matmul(of.T, pixels).reshape(tuple(shape))
     conv = K.half_conv_weight if is_half(input.dtype) else K.conv_weight
     return conv(input, grad, tuple(shape), stride, padding, dilation, groups)
 

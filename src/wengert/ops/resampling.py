@@ -58,15 +58,26 @@ class Taps:
         return matrix
 
 
+def by_memory(x: Array, space: int) -> tuple[Array, int]:
+    """``x`` with its channels last, where they lie innermost, and which axis is the first of the last ``space``."""
+    first = x.ndim - space
+    if first > 1 and not x.flags.c_contiguous and (moved := np.moveaxis(x, 1, -1)).flags.c_contiguous:
+        return moved, first - 1
+    return x, first
+
+
+def as_before(y: Array, first: int, space: int) -> Array:
+    """``by_memory`` undone."""
+    return y if first == y.ndim - space else np.moveaxis(y, -1, 1)
+
+
 @operator(grad=dict(input=lambda F, g, weights: F.interpolated(g, tuple(taps.back for taps in weights))), places=(),
     linear=True, node="UpsampleBackward0")
 def interpolated(input: Array, weights):
     """Sums (``Taps``) along each of the last dimensions: those that leave fewer first, then the last first."""
-    first = input.ndim - len(weights)
-    inside = first > 1 and not input.flags.c_contiguous and np.moveaxis(input, 1, -1).flags.c_contiguous
-    y = np.moveaxis(input, 1, -1) if inside else input
+    y, first = by_memory(input, len(weights))
     axes = [*range(len(weights))]
     axes.sort(key=lambda d: (weights[d].places.shape[1] > weights[d].size) * (1 + len(axes) - d))
     for d in axes:
-        y = K.resample(y, first - inside + d, weights[d].places, weights[d].factors)
-    return np.moveaxis(y, -1, 1) if inside else y
+        y = K.resample(y, first + d, weights[d].places, weights[d].factors)
+    return as_before(y, first, len(weights))

@@ -23,7 +23,7 @@ from .indexed import index_added
 from .operator import Array, family
 from .pooling import along
 from .refusals import same_width, unsupported
-from .resampling import Taps
+from .resampling import Taps, as_before, by_memory
 from .window_checks import single
 
 operator, composite = family("functional")
@@ -107,24 +107,26 @@ def _nearest_places(size: int, out: int, scale: float | None, exact: bool) -> An
     tuple(input_shape[-len(places):]))), places=(), linear=True, node="UpsampleBackward0")
 def nearest(input: Array, places):
     """The elements at ``places`` (None: all) along each of the last dimensions."""
-    for d in range(-1, -len(places) - 1, -1):  # the last first: then whole rows are copied
+    y, first = by_memory(input, len(places))
+    for d in range(len(places) - 1, -1, -1):  # the last first: then whole rows are copied
         if places[d] is not None:
-            input = input.take(places[d][0], d)
-    return input
+            y = y.take(places[d][0], first + d)
+    return as_before(y, first, len(places))
 
 
 @operator(grad=dict(input=lambda F, g, places: F.nearest(g, places)), places=(), linear=True)
 def nearest_back(input: Array, places, sizes):
     """What came from the same element, added up, along each of the last dimensions, which had these sizes."""
-    for d in range(-len(places), 0):
+    input, first = by_memory(input, len(places))
+    for d, at in enumerate(range(first, first + len(places))):
         if places[d] is None:
             continue
-        (index, times), at = places[d], input.ndim + d
+        index, times = places[d]
         if times and input.dtype.kind == "f" and input.dtype.itemsize > 2:
             input = add_slices(input.reshape((*input.shape[:at], sizes[d], times, *input.shape[at + 1 :])), at + 1)
         else:
             input = index_added.forward(input, at, index, (*input.shape[:at], sizes[d], *input.shape[at + 1 :]))
-    return input
+    return as_before(input, first, len(places))
 
 
 def _named(size: Any) -> str:
