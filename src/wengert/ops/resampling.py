@@ -13,7 +13,7 @@ operator, _ = family("functional")
 
 
 class Taps:
-    """Which of ``size`` elements each result adds up, and their factors: tables ``(terms, out)``, a place of -1 is none.
+    """Which of ``size`` elements each result adds up, how often: tables ``(terms, out)``, a place of -1 is none.
 
     >>> import numpy as np
     >>> halves = Taps(4, np.array([[0, 2], [1, 3]]), np.full((2, 2), 0.5))

@@ -151,7 +151,7 @@ def _bytes_resampled(F: Any, input: Any, mode: str, out: tuple[int, ...], scales
         size = input.shape[2 + axis]
         if size == out[axis]:
             continue
-        matrix = _new_weights(_KINDS[mode], size, out[axis], scales[axis], align, antialias, np.dtype(np.float64)).dense()
+        matrix = _new_weights(_KINDS[mode], size, out[axis], scales[axis], align, antialias, np.dtype(float)).dense()
         bits = next((n for n in range(22) if int(0.5 + matrix.max() * 2.0 ** (n + 1)) >= 1 << 15), 22)
         fixed = np.trunc(matrix * 2.0**bits + np.where(matrix < 0, -0.5, 0.5))
         y = F.clamp(F.floor(along(F, y, 2 + axis, fixed) * 0.5**bits + 0.5), 0, 255)

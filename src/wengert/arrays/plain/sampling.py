@@ -145,7 +145,7 @@ def grid_sample_grad(image: Array, grid: Array, mode: int, padding: int, align: 
 
 
 def resample(x: Array, axis: int, places: Array, factors: Array) -> Array:
-    """Sums of elements along ``axis``: ``places`` ``(terms, out)`` says which (-1: none), ``factors`` how often each."""
+    """Sums of elements along ``axis``: ``places`` ``(terms, out)`` says which (-1: none), ``factors`` how often."""
     tail = (1,) * (x.ndim - axis - 1)
     total = new_filled(x, np.zeros, (*x.shape[:axis], places.shape[1], *x.shape[axis + 1 :]), x.dtype)
     for place, factor in zip(places, factors, strict=True):
