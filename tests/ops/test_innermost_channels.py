@@ -1,4 +1,4 @@
-"""Images whose channels lie innermost are worked on as they lie: results, layouts and gradients as of those that do not."""
+"""Images whose channels lie innermost are worked on as they lie, with the results of those that do not."""
 
 import pytest
 
