@@ -300,15 +300,21 @@ def _pair(a: list[Any], b: list[Any], keep: set[Any], out: list[Any] | None, siz
         batch, free_a, free_b = ([c for c in out if c in row] for row in (batch, free_a, free_b))
         free = [c for c in out if c in free_a or c in free_b]
         turned = bool(free) and free[0] in free_b and free[-1] in free_a
-    shape, k = [sizes[c] for c in batch], _volume(summed, sizes)
-    for side, row, free, first in ((left, a, free_a, not turned), (right, b, free_b, turned)):
-        inner, n = [*free, *summed] if first else [*summed, *free], _volume(free, sizes)
-        side += _arranged(row, [*batch, *inner])
-        if len(free) != 1 or len(summed) != 1:
-            side.append(("reshape", (*shape, n, k) if first else (*shape, k, n)))
+    left += _as_matrices(a, batch, free_a, summed, not turned, sizes)
+    right += _as_matrices(b, batch, free_b, summed, turned, sizes)
     result = [*batch, *free_b, *free_a] if turned else [*batch, *free_a, *free_b]
     after = [("reshape", tuple(sizes[c] for c in result))] if len(free_a) != 1 or len(free_b) != 1 else []
     return (left, right, _turned if turned else _product, after), result
+
+
+def _as_matrices(row: list[Any], batch: list[Any], free: list[Any], summed: list[Any], last: bool,
+        sizes: dict[Any, int]) -> list[Any]:
+    """Steps that make of ``row`` a stack of matrices: what is summed are their columns (``last``) or their rows."""
+    inner = (free, summed) if last else (summed, free)
+    steps = _arranged(row, [*batch, *inner[0], *inner[1]])
+    if len(free) != 1 or len(summed) != 1:
+        steps.append(("reshape", (*(sizes[c] for c in batch), *(_volume(part, sizes) for part in inner))))
+    return steps
 
 
 def _reduced(row: list[Any], other: list[Any], keep: set[Any], ones: list[Any]) -> tuple[list[Any], list[Any]]:
