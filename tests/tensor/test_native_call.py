@@ -113,11 +113,17 @@ def _node(result):
     return None if first._wg_edge is None else first._wg_edge[0]
 
 
+def test_numbers_of_two_kinds_are_brought_together():
+    mul, c = native_call(TABLE["mul"], object), torch.tensor([1 + 2j, 3 - 1j])
+    y = mul(torch.tensor([2.0, 3.0]), c)
+    assert y.dtype == torch.complex64 and y.tolist() == [2 + 4j, 9 - 3j]
+    y = mul(torch.arange(2), torch.tensor(0.5, dtype=torch.float64))
+    assert y.dtype == torch.float64 and y.tolist() == [0.0, 0.5]
+
+
 def test_leaves_the_rest_to_the_general_path():
     mul, x = native_call(TABLE["mul"], object), torch.ones(2)
-    assert mul(torch.arange(2), torch.tensor(0.5)) is NotImplemented  # whose type is for the general path to say
     assert mul(torch.arange(2), torch.tensor([True, False])) is NotImplemented
-    assert mul(x, torch.ones(2, dtype=torch.complex64)) is NotImplemented
     assert mul(torch.ones(2, dtype=torch.complex64), 2j) is NotImplemented
     assert native_call(TABLE["mul"], object, real=True)(*[torch.ones(2, dtype=torch.complex64)] * 2) is NotImplemented
     assert mul(x, torch.ones(3)) is NotImplemented  # an error, which the general path explains

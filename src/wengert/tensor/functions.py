@@ -27,10 +27,9 @@ def function(name: str) -> Callable[..., Any]:
     """The public function of the operator ``name``."""
     found = FUNCTIONS.get(name)
     if found is None:
-        op = TABLE.get(name)
-        if op is None:
+        if name not in TABLE:
             raise AttributeError(f"no operator {name!r} in the table")
-        found = FUNCTIONS.setdefault(name, composite(op) if isinstance(op, Composite) else _stub(op, "call"))
+        found = FUNCTIONS.setdefault(name, own_function(name))
     return found
 
 
@@ -43,14 +42,13 @@ def inplace_function(name: str) -> Callable[..., Any]:
 @cache
 def method(name: str) -> Callable[..., Any]:
     """The same as a method: another object, so that overrides can distinguish ``torch.add`` and ``Tensor.add``."""
-    op = TABLE[name]
-    return composite(op, True) if isinstance(op, Composite) else _stub(op, "call", True)
+    return own_function(name, True)
 
 
-def own_function(name: str) -> Callable[..., Any]:
+def own_function(name: str, method: bool = False) -> Callable[..., Any]:
     """A further copy, for another namespace: overrides distinguish them."""
     op = TABLE[name]
-    return composite(op) if isinstance(op, Composite) else _stub(op, "call", True)
+    return composite(op, method) if isinstance(op, Composite) else _stub(op, "call", method)
 
 
 def own_method(name: str, special: str) -> Callable[..., Any]:

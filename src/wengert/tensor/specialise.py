@@ -153,10 +153,8 @@ def _not_a_tensor(op: Operator, v: Any) -> Exception:
 
 
 def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception:
-    if isinstance(error, RuntimeError):
-        found: Exception = error
-    else:
-        found = explain(op, {p: getattr(v, "_wg_data", v) for p, v in zip(op.params, args)}, error)
+    found = error if isinstance(error, RuntimeError) else explain(
+        op, {p: getattr(v, "_wg_data", v) for p, v in zip(op.params, args)}, error)
     return (classes.annotated(op.name, op.params, args, {}, error) if found is error else None) or found
 
 
