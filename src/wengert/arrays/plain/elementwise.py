@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert.arrays.array_likes import as_array
+from wengert.arrays.array_likes import as_array, has_memory
 from wengert.arrays.plain import special
 from wengert.arrays.plain.widen import elementwise, wide
 
@@ -152,9 +152,9 @@ def mish_grad(g: Array, x: Array) -> Array:
 
 
 @_elementwise
-def leaky_relu(x: Array, slope: float) -> Array:
+def leaky_relu(x: Array, slope: float | Array) -> Array:
     """``x`` where positive, else ``slope * x``."""
-    return np.where(x > 0, x, x * x.dtype.type(slope))
+    return np.where(x > 0, x, x * (slope if has_memory(slope) else x.dtype.type(slope)))
 
 
 @_elementwise

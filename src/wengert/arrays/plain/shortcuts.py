@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import ascii_letters
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,9 +43,13 @@ def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
 
 def norm(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """The root of the sum of squares over the axes, in double precision, of float32 or float64."""
+    gone = {d % x.ndim for d in (range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis)}
+    axes = ascii_letters[: x.ndim]
     with np.errstate(all="ignore"):
-        squares = np.square(x, dtype=np.float64)
-        return as_array(np.sqrt(squares.sum(axis=axis, keepdims=keepdims))).astype(x.dtype, copy=False)
+        squares = np.einsum(f"{axes},{axes}->{''.join(c for d, c in enumerate(axes) if d not in gone)}", x, x,
+            dtype=np.float64)
+        found = as_array(np.sqrt(squares)).astype(x.dtype, copy=False)
+    return found.reshape([1 if d in gone else n for d, n in enumerate(x.shape)]) if keepdims else found
 
 
 def product(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
