@@ -27,9 +27,10 @@ def function(name: str) -> Callable[..., Any]:
     """The public function of the operator ``name``."""
     found = FUNCTIONS.get(name)
     if found is None:
-        if name not in TABLE:
+        op = TABLE.get(name)
+        if op is None:
             raise AttributeError(f"no operator {name!r} in the table")
-        found = FUNCTIONS.setdefault(name, own_function(name))
+        found = FUNCTIONS.setdefault(name, composite(op) if isinstance(op, Composite) else _stub(op, "call"))
     return found
 
 
@@ -48,7 +49,7 @@ def method(name: str) -> Callable[..., Any]:
 def own_function(name: str, method: bool = False) -> Callable[..., Any]:
     """A further copy, for another namespace: overrides distinguish them."""
     op = TABLE[name]
-    return composite(op, method) if isinstance(op, Composite) else _stub(op, "call", method)
+    return composite(op, method) if isinstance(op, Composite) else _stub(op, "call", True)
 
 
 def own_method(name: str, special: str) -> Callable[..., Any]:

@@ -103,12 +103,8 @@ def put_around(name: str, wrap: Any) -> None:
 
 def _put_around(scope: dict[str, Any], wrap: Any) -> None:
     scope["_before"] = {key: scope[key] for key in ("quick", "general", "inplace", "RECORD", "SILENT") if key in scope}
-    scope.update(quick=_declines, general=wrap(scope["general"]), inplace=wrap(scope["inplace"]), RECORD=_NO_MODE,
-        SILENT=_NO_MODE)
-
-
-def _declines(*args: Any) -> Any:
-    return NotImplemented
+    scope.update(quick=lambda *args: NotImplemented, general=wrap(scope["general"]), inplace=wrap(scope["inplace"]),
+        RECORD=_NO_MODE, SILENT=_NO_MODE)
 
 
 _NO_MODE = object()  # replaces a mode for which the fast path runs
