@@ -247,7 +247,7 @@ static PyObject *expanded(PyArrayObject *a, PyObject *const *args)
 
 view_forward view_forward_of(PyObject *op)
 {
-    static const struct { const char *name; view_forward forward; } known[] = {{"view", viewed}, {"unsqueeze", unsqueezed}, {"expand", expanded}};
+    static const struct { const char *name; view_forward forward; } known[] = {{"view", viewed}, {"reshape", viewed}, {"unsqueeze", unsqueezed}, {"expand", expanded}};
     PyObject *name = PyObject_GetAttrString(op, "name");
     view_forward found = NULL;
     for (size_t i = 0; name && PyUnicode_Check(name) && i < sizeof known / sizeof *known; i++)
