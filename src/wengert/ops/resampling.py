@@ -13,13 +13,7 @@ operator, _ = family("functional")
 
 
 class Taps:
-    """Which of ``size`` elements each result adds up, how often: tables ``(terms, out)``, a place of -1 is none.
-
-    >>> import numpy as np
-    >>> halves = Taps(4, np.array([[0, 2], [1, 3]]), np.full((2, 2), 0.5))
-    >>> halves.dense().T.tolist()
-    [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
-    """
+    """Which of ``size`` elements each result adds up, how often: tables ``(terms, out)``, a place of -1 is none."""
 
     __slots__ = ("_back", "factors", "places", "size")
 
