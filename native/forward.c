@@ -128,7 +128,7 @@ static PyObject *cast_to(PyObject *array, PyArray_Descr *d)
 static PyArray_Descr *brought_together(const Operation *self, struct call *c)
 {
     int wide[2] = {0, 0}, some[2] = {0, 0}; /* floating-point arrays without dimensions, with some */
-    int halves = 0, complexes[2] = {0, 0};
+    int halves = 0, unsigned_wide = 0, complexes[2] = {0, 0};
     for (int i = 0; i < self->floats; i++) {
         const int p = self->float_at[i];
         if (!c->owned[p]) continue;
@@ -141,9 +141,10 @@ static PyArray_Descr *brought_together(const Operation *self, struct call *c)
             complexes[PyArray_NDIM(a) > 0] |= own == at.c64 || own == at.c128;
         } else if (own->type_num == NPY_HALF || is_brain(own->type_num)) halves = 1;
         else if (own->type_num > NPY_ULONGLONG || !PyArray_ISNBO(own->byteorder)) return NULL; /* not an integer either */
+        else unsigned_wide |= PyTypeNum_ISUNSIGNED(own->type_num) && own->type_num != NPY_UBYTE; /* which PyTorch does not join to complex numbers */
     }
     if (!some[1] && (halves || !some[0])) return NULL;
-    if ((complexes[0] || complexes[1]) && (halves || (self->halves & REAL) || (some[1] && complexes[0] && !complexes[1]))) return NULL;
+    if ((complexes[0] || complexes[1]) && (halves || unsigned_wide || (self->halves & REAL) || (some[1] && complexes[0] && !complexes[1]))) return NULL;
     const int width = wide[some[1]];
     PyArray_Descr *d = complexes[0] || complexes[1] ? (width ? at.c128 : at.c64) : width ? at.f64 : at.f32;
     for (int i = 0; i < self->floats; i++) {
