@@ -12,7 +12,8 @@ from wengert.utils.checkpoint import plan
 
 pytestmark = pytest.mark.skipif(not memory.available, reason="memory is counted by the native extension")
 MODELS = usual()
-LEAST = {"tagger": 0.7, "densenet": 0.55, "moe": 0.6, "bert": 0.6, "bert, hidden states": 0.62, "decoding": 0.6}
+LEAST = {"tagger": 0.7, "densenet": 0.55, "moe": 0.6, "bert": 0.6, "bert, hidden states": 0.62, "decoding": 0.6,
+    "unet": 0.6}  # of several threads: each has memory of its own in a convolution
 
 
 @pytest.mark.parametrize("name", MODELS)
