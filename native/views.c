@@ -245,9 +245,82 @@ static PyObject *expanded(PyArrayObject *a, PyObject *const *args)
     return make(a, &w);
 }
 
+/* A Python int as one of `ndim` dimensions; -1 where it is none of them. */
+static int read_axis(PyObject *given, int ndim)
+{
+    if (!PyLong_CheckExact(given)) return -1;
+    const Py_ssize_t dim = PyLong_AsSsize_t(given);
+    if (dim < -ndim || dim >= ndim || (dim == -1 && PyErr_Occurred())) return -1;
+    return (int)(dim < 0 ? dim + ndim : dim);
+}
+
+static PyObject *permuted(PyArrayObject *a, PyObject *const *args)
+{
+    struct window w = {.ndim = PyArray_NDIM(a), .data = PyArray_BYTES(a)};
+    PyObject *dims = args[1];
+    unsigned char seen[NPY_MAXDIMS] = {0};
+    if ((!PyTuple_CheckExact(dims) && !PyList_CheckExact(dims)) || PySequence_Fast_GET_SIZE(dims) != w.ndim) return NULL;
+    for (int d = 0; d < w.ndim; d++) {
+        const int from = read_axis(PySequence_Fast_GET_ITEM(dims, d), w.ndim);
+        if (from < 0 || seen[from]++) return NULL;
+        w.shape[d] = PyArray_DIM(a, from), w.strides[d] = PyArray_STRIDE(a, from);
+    }
+    return make(a, &w);
+}
+
+static PyObject *exchanged(PyArrayObject *a, int first, int second)
+{
+    struct window w = {.ndim = PyArray_NDIM(a), .data = PyArray_BYTES(a)};
+    if (first < 0 || second < 0) return NULL;
+    for (int d = 0; d < w.ndim; d++) {
+        const int from = d == first ? second : d == second ? first : d;
+        w.shape[d] = PyArray_DIM(a, from), w.strides[d] = PyArray_STRIDE(a, from);
+    }
+    return make(a, &w);
+}
+
+static PyObject *transposed(PyArrayObject *a, PyObject *const *args)
+{
+    return exchanged(a, read_axis(args[1], PyArray_NDIM(a)), read_axis(args[2], PyArray_NDIM(a)));
+}
+
+static PyObject *matrix_transposed(PyArrayObject *a, PyObject *const *args)
+{
+    (void)args;
+    return PyArray_NDIM(a) == 2 ? exchanged(a, 0, 1) : NULL;
+}
+
+static PyObject *squeezed(PyArrayObject *a, PyObject *const *args)
+{
+    struct window w = {.data = PyArray_BYTES(a)};
+    const int ndim = PyArray_NDIM(a), only = args[1] == Py_None ? ndim : read_axis(args[1], ndim);
+    if (only < 0) return NULL;
+    for (int d = 0; d < ndim; d++)
+        if (PyArray_DIM(a, d) != 1 || (only < ndim && d != only)) w.shape[w.ndim] = PyArray_DIM(a, d), w.strides[w.ndim++] = PyArray_STRIDE(a, d);
+    return make(a, &w);
+}
+
+static PyObject *diagonal(PyArrayObject *a, PyObject *const *args)
+{
+    struct window w = {.data = PyArray_BYTES(a)};
+    const int ndim = PyArray_NDIM(a), rows = read_axis(args[2], ndim), columns = read_axis(args[3], ndim);
+    if (rows < 0 || columns < 0 || rows == columns || !PyLong_CheckExact(args[1])) return NULL;
+    const Py_ssize_t offset = PyLong_AsSsize_t(args[1]), n = PyArray_DIM(a, rows), m = PyArray_DIM(a, columns);
+    if (offset <= -n || offset >= m || (offset == -1 && PyErr_Occurred())) return NULL; /* or without elements */
+    for (int d = 0; d < ndim; d++)
+        if (d != rows && d != columns) w.shape[w.ndim] = PyArray_DIM(a, d), w.strides[w.ndim++] = PyArray_STRIDE(a, d);
+    const Py_ssize_t down = offset < 0 ? n + offset : n, across = offset > 0 ? m - offset : m;
+    w.data += offset < 0 ? -offset * PyArray_STRIDE(a, rows) : offset * PyArray_STRIDE(a, columns);
+    w.shape[w.ndim] = down < across ? down : across, w.strides[w.ndim++] = PyArray_STRIDE(a, rows) + PyArray_STRIDE(a, columns);
+    return make(a, &w);
+}
+
 view_forward view_forward_of(PyObject *op)
 {
-    static const struct { const char *name; view_forward forward; } known[] = {{"view", viewed}, {"reshape", viewed}, {"unsqueeze", unsqueezed}, {"expand", expanded}};
+    static const struct { const char *name; view_forward forward; } known[] = {
+        {"view", viewed}, {"reshape", viewed}, {"unsqueeze", unsqueezed}, {"expand", expanded}, {"permute", permuted}, {"transpose", transposed},
+        {"t", matrix_transposed}, {"numpy_T", matrix_transposed}, {"squeeze", squeezed}, {"diagonal", diagonal},
+    };
     PyObject *name = PyObject_GetAttrString(op, "name");
     view_forward found = NULL;
     for (size_t i = 0; name && PyUnicode_Check(name) && i < sizeof known / sizeof *known; i++)

@@ -22,6 +22,7 @@
 
 #include "kernels.h"
 
+int composed_init(PyObject *module);
 int elementwise_init(PyObject *module);
 int fast_init(PyObject *module);
 int memory_init(PyObject *module);

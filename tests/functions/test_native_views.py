@@ -5,7 +5,9 @@ import pytest
 
 import wengert
 from wengert.functions import indexing
+from wengert.functions.composites.call import native_composed
 from wengert.ops.operator import TABLE
+from wengert.tensor.namespaces import TRACED_OPS
 
 pytestmark = pytest.mark.skipif(indexing._window is indexing._not_native, reason="needs the native extension")
 
@@ -31,7 +33,7 @@ def keys(rng, a):
 def seen(call):
     try:
         t = call()
-    except (IndexError, TypeError, ValueError) as error:
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
         return type(error), str(error)
     kept = [t.grad_fn(wengert.ones_like(t)).tolist()] if t.grad_fn is not None else []
     return t.shape, t.stride(), t.storage_offset(), t.tolist(), type(t.grad_fn).__name__, t._is_view(), kept
@@ -59,6 +61,8 @@ def layout(a):
 VALUES = {
     "view": [(24,), (6, 4), (2, -1), (-1, 1, 4), (2, 3, 1, 4), (1, 24), (5, 5), (-1, -1), (1,), (3, 2), (2, 1, 3)],
     "unsqueeze": [0, 1, 2, 4, -1, -2, 7],
+    "permute": [(0, 1, 2, 3), (3, -2, 0, 1), (1, 0), (0,), (1, 0, 2), (0, 0), (), (-1, 0, 1)],
+    "squeeze": [None, 0, 1, 2, -1, 5],
     "expand": [(2, 3, 1, 4), (5, 2, 3, 6, 4), (2, 3, 7, -1), (1, 1, 2, 3, 4, 4), (3, 4), (2, 2, 3), (2, 1, 3), (4, 5)],
 }
 
@@ -76,6 +80,81 @@ def test_forwards_give_the_views_of_the_definition(name):
             assert layout((call(*value) if isinstance(value, tuple) else call(value))._wg_data) == wanted, layout(a)
             count += 1
     assert count > 10
+
+
+@pytest.mark.parametrize(("name", "rows"), [
+    ("transpose", [(0, 1), (-1, 0), (1, 1), (0, 3), (5, 0)]),
+    ("diagonal", [(0, 0, 1), (1, 0, -1), (-1, 1, 0), (2, 1, 3), (-2, 0, 1), (9, 0, 1), (0, 1, 1), (0, 3, 0)]),
+])
+def test_forwards_of_two_dimensions_give_the_views_of_the_definition(name, rows):
+    count = 0
+    for a in arrays():
+        for values in rows:
+            try:
+                wanted = layout(TABLE[name].forward(a, *values))
+            except (RuntimeError, IndexError):
+                continue
+            assert layout(getattr(wengert.Tensor._wg_wrap(a), name)(*values)._wg_data) == wanted, layout(a)
+            count += 1
+    assert count > 10
+
+
+COMPOSITES = {
+    "flatten": [(), (1,), (0, 1), (-2, -1), (1, 1), (2, 1), (0, 9), (2**70,)],
+    "unflatten": [(-1, (2, 2)), (0, [1, -1]), (1, (3, 1)), (1, (-1,)), (3, (2, -1, 2)), (0, (5, 5)), (0, (0, -1)),
+        (0, (-1, -1)), (1, ()), (0, (2**70,)), (7, (1,)), (0, (-1, 2**40, 2**40))],
+    "movedim": [(0, -1), (1, 0), ((0, 1), (1, 0)), ((0, -1), (1, 0)), ((0, 0), (0, 1)), ((0, 1), (2, 2)), ([0], [1]),
+        (0, 9), ((0,), (0, 1))],
+    "swapaxes": [(0, 1), (-1, -2), (0, 9)],
+}
+
+
+@pytest.mark.parametrize("name", COMPOSITES)
+def test_composites_give_the_views_of_their_definitions(name):
+    op, count = TABLE[name], 0
+    short = native_composed(name, op.params, op.defaults)
+    for a in arrays():
+        t = wengert.Tensor._wg_wrap(a)
+        if a.dtype.kind == "f":
+            t = t.as_strided(t.shape, t.stride(), t.storage_offset()) if a.base is not None else t
+            t.requires_grad_()
+        for values in COMPOSITES[name]:
+            wanted = seen(lambda v=values, t=t: op.define(TRACED_OPS, t, *v))
+            assert seen(lambda v=values, t=t: getattr(t, name)(*v)) == wanted, values
+            named = dict(zip(op.params[1:], values, strict=False))
+            assert seen(lambda n=named, t=t: getattr(wengert, name)(t, **n)) == wanted, values
+            found = short(t, **named)
+            count += found is not NotImplemented and found is not t
+    assert count > 10
+
+
+@pytest.mark.parametrize("name", ["view", "reshape", "expand"])
+def test_shapes_of_others(name):
+    for a in arrays():
+        for other in arrays():
+            t, like = wengert.Tensor._wg_wrap(a), wengert.Tensor._wg_wrap(other)
+            wanted = seen(lambda t=t, like=like: getattr(t, name)(like.shape))
+            assert seen(lambda t=t, like=like: getattr(t, name + "_as")(like)) == wanted
+    with pytest.raises(TypeError, match=r"_as\(\): argument 'other' \(position 1\) must be Tensor, not int"):
+        getattr(wengert.ones(2), name + "_as")(3)
+
+
+def test_a_mode_sees_the_composite_and_not_what_it_is_made_of():
+    seen = []
+
+    class Mode(wengert.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.append(function.__name__)
+            return function(*args, **(kwargs or {}))
+
+    def program(x):
+        return x.flatten(), x.movedim(0, 1), x.view_as(x)
+
+    x = wengert.ones(2, 3)
+    program(x)  # compiled, so that the short cuts are in place
+    with Mode():
+        program(x)
+    assert seen == ["flatten", "movedim", "view_as"]
 
 
 def test_a_write_by_key_reaches_the_memory():

@@ -209,6 +209,7 @@ def _as(name: str) -> Any:
 
 
 view_as, reshape_as, expand_as = map(_as, ("view", "reshape", "expand"))
+OF_OTHERS = frozenset(("view_as", "reshape_as", "expand_as"))
 
 
 def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:

@@ -25,6 +25,7 @@ from ..tensor.functions import (
 )
 from ..tensor.tensor import Tensor
 from . import conversion, creation, indexing, overloads, random, ranges
+from .composites.call import first_native, native_composed
 from .places import PLACES, described
 
 _BINARY = {
@@ -56,7 +57,8 @@ def assemble() -> None:
                 _place(name, op, place)
     for methods in (creation.METHODS, conversion.METHODS, random.METHODS, overloads.METHODS):
         for n, f in methods.items():
-            setattr(Tensor, n, f if n in _EVERYDAY else reporting(f, 1))
+            short = native_composed(n, ("self", "other"), {}) if n in conversion.OF_OTHERS else None
+            setattr(Tensor, n, first_native(short, f if n in _EVERYDAY else reporting(f, 1)))
     _place_functions()
     _attach_special_methods()
     _settle()
@@ -124,7 +126,7 @@ def _attach_special_methods() -> None:
     cls.__pos__ = cls.positive
     cls.is_set_to = reporting(cls.is_set_to, 1)
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
-        setattr(Tensor, key, property(steps))
+        setattr(Tensor, key, property(first_native(native_composed(key, ("self",), {}), steps)))
     real, imag = overloads.FUNCTIONS["real"], overloads.FUNCTIONS["imag"]
     cls.real = property(real, lambda self, value: self.real.copy_(value))
     cls.imag = property(imag, lambda self, value: self.imag.copy_(value))

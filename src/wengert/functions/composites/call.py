@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arrays import kernels as K
 from ...arrays.layouts import lay
 from ...arrays.storageless import StoragelessArray
 from ...graph.interceptors import Call, run_interceptors
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...ops.operator import Composite
+
+#: The native short cut of a composite, given its name, parameters and defaults, if it has one: ``native/composed.c``.
+native_composed: Any = getattr(getattr(K._native, "_kernels", None), "composed", lambda *args: None)
 
 KNOWN.add(FunctionType)  # as attention is given the function of dropout
 
@@ -57,12 +61,25 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
                 raise
             raise better from error
 
-    public = call
-    call.__name__ = call.__qualname__ = op.name
-    call.__doc__ = op.doc or None
+    public = first_native(native_composed(op.name, params, op.defaults), call)
+    public.__name__ = public.__qualname__ = op.name
+    public.__doc__ = op.doc or None
     if op.grad is not None:
-        return one_step(op, call)
-    return call
+        return one_step(op, public)
+    return public
+
+
+def first_native(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call``, for which a native short cut is asked first if there is one."""
+    if native is None:
+        return call
+
+    def quickly(*args: Any, **kwargs: Any) -> Any:
+        found = native(*args, **kwargs)
+        return call(*args, **kwargs) if found is NotImplemented else found
+
+    quickly.__name__, quickly.__qualname__, quickly.__doc__ = call.__name__, call.__qualname__, call.__doc__
+    return quickly
 
 
 def _known(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -1,0 +1,229 @@
+/* Composites whose everyday form is the call of one operator that gives a view: what their definitions in wengert.ops.shape and
+ * wengert.functions.conversion work out of a shape is worked out here, and the operator's native call does the rest. */
+#include "operation.h"
+
+#include <structmember.h>
+
+enum { MOST_PARAMS = 3, ITSELF = 0, NOT_EVERYDAY = -1 };
+
+/* The arguments of the operator after the tensor, as new references; how many, ITSELF where the answer is the tensor. */
+typedef int (*rewrite)(PyArrayObject *a, PyObject *const *args, PyObject **row);
+
+static int axis_of(PyObject *given, int ndim)
+{
+    if (!PyLong_CheckExact(given)) return -1;
+    const Py_ssize_t dim = PyLong_AsSsize_t(given);
+    if (dim < -ndim || dim >= ndim || (dim == -1 && PyErr_Occurred())) return -1;
+    return (int)(dim < 0 ? dim + ndim : dim);
+}
+
+static PyObject *shape_tuple(const npy_intp *shape, int ndim)
+{
+    PyObject *row = PyTuple_New(ndim);
+    for (int d = 0; row && d < ndim; d++) PyTuple_SET_ITEM(row, d, PyLong_FromSsize_t(shape[d]));
+    return row;
+}
+
+static int one(PyObject **row, PyObject *given)
+{
+    return (row[0] = given) ? 1 : NOT_EVERYDAY;
+}
+
+static int flatten(PyArrayObject *a, PyObject *const *args, PyObject **row)
+{
+    const int ndim = PyArray_NDIM(a), first = axis_of(args[0], ndim), last = axis_of(args[1], ndim);
+    npy_intp shape[NPY_MAXDIMS];
+    if (first < 0 || last < first) return NOT_EVERYDAY;
+    if (first == last) return ITSELF;
+    for (int d = 0; d <= first; d++) shape[d] = PyArray_DIM(a, d);
+    for (int d = first + 1; d <= last; d++) shape[first] *= PyArray_DIM(a, d);
+    for (int d = last + 1; d < ndim; d++) shape[d - last + first] = PyArray_DIM(a, d);
+    return one(row, shape_tuple(shape, ndim - last + first));
+}
+
+static int unflatten(PyArrayObject *a, PyObject *const *args, PyObject **row)
+{
+    const int ndim = PyArray_NDIM(a), dim = axis_of(args[0], ndim);
+    if (dim < 0 || (!PyTuple_CheckExact(args[1]) && !PyList_CheckExact(args[1]))) return NOT_EVERYDAY;
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(args[1]);
+    npy_intp shape[NPY_MAXDIMS], known = 1;
+    const npy_intp size = PyArray_DIM(a, dim);
+    int open = -1;
+    if (!n || ndim - 1 + n > NPY_MAXDIMS) return NOT_EVERYDAY;
+    for (int d = 0; d < dim; d++) shape[d] = PyArray_DIM(a, d);
+    for (int k = 0; k < n; k++) {
+        PyObject *given = PySequence_Fast_GET_ITEM(args[1], k);
+        if (!PyLong_CheckExact(given)) return NOT_EVERYDAY;
+        const npy_intp length = shape[dim + k] = PyLong_AsSsize_t(given);
+        if (length == -1 && open < 0) open = dim + k; /* an overflow is refused with the error that is set */
+        else if (length < 1 || length > size) return NOT_EVERYDAY;
+        else if ((known *= length) > size) return NOT_EVERYDAY;
+    }
+    if (PyErr_Occurred() || (open >= 0 ? size % known : size != known)) return NOT_EVERYDAY;
+    if (open >= 0) shape[open] = size / known;
+    for (int d = dim + 1; d < ndim; d++) shape[d - 1 + n] = PyArray_DIM(a, d);
+    return one(row, shape_tuple(shape, (int)(ndim - 1 + n)));
+}
+
+static int movedim(PyArrayObject *a, PyObject *const *args, PyObject **row)
+{
+    const int ndim = PyArray_NDIM(a);
+    npy_intp order[NPY_MAXDIMS];
+    unsigned char taken[NPY_MAXDIMS] = {0}, filled[NPY_MAXDIMS] = {0};
+    const int several = PyTuple_CheckExact(args[0]) && PyTuple_CheckExact(args[1]);
+    const Py_ssize_t n = several ? PyTuple_GET_SIZE(args[0]) : 1;
+    if (several && n != PyTuple_GET_SIZE(args[1])) return NOT_EVERYDAY;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        const int from = axis_of(several ? PyTuple_GET_ITEM(args[0], k) : args[0], ndim), to = axis_of(several ? PyTuple_GET_ITEM(args[1], k) : args[1], ndim);
+        if (from < 0 || to < 0 || taken[from] || filled[to]) return NOT_EVERYDAY;
+        taken[from] = filled[to] = 1, order[to] = from;
+    }
+    for (int from = 0, to = 0; from < ndim; from++) {
+        if (taken[from]) continue;
+        while (filled[to]) to++;
+        order[to++] = from;
+    }
+    return one(row, shape_tuple(order, ndim));
+}
+
+static int swapaxes(PyArrayObject *a, PyObject *const *args, PyObject **row)
+{
+    (void)a;
+    row[0] = Py_NewRef(args[0]), row[1] = Py_NewRef(args[1]);
+    return 2;
+}
+
+static int matrices(PyArrayObject *a, PyObject *const *args, PyObject **row)
+{
+    (void)args;
+    if (PyArray_NDIM(a) < 2) return NOT_EVERYDAY;
+    row[0] = PyLong_FromLong(-2), row[1] = PyLong_FromLong(-1); /* which Python has */
+    return 2;
+}
+
+static int as_other(PyArrayObject *a, PyObject *const *args, PyObject **row)
+{
+    (void)a;
+    if (!has_array(args[0])) return NOT_EVERYDAY;
+    PyArrayObject *other = (PyArrayObject *)SLOT(args[0], at.data);
+    return one(row, shape_tuple(PyArray_DIMS(other), PyArray_NDIM(other)));
+}
+
+static int expand_as(PyArrayObject *a, PyObject *const *args, PyObject **row)
+{
+    if (as_other(a, args, row) < 0) return NOT_EVERYDAY;
+    row[1] = Py_NewRef(Py_False); /* implicit */
+    return 2;
+}
+
+static const struct recipe {
+    const char *name, *target;
+    int params; /* after the tensor */
+    rewrite rewrite;
+} RECIPES[] = {
+    {"flatten", "reshape", 2, flatten}, {"unflatten", "view", 2, unflatten}, {"movedim", "permute", 2, movedim}, {"swapaxes", "transpose", 2, swapaxes},
+    {"mT", "transpose", 0, matrices}, {"view_as", "view", 1, as_other}, {"reshape_as", "reshape", 1, as_other}, {"expand_as", "expand", 1, expand_as},
+};
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    const struct recipe *recipe;
+    PyObject *params, *defaults, *target; /* of the composite, without the tensor; the operator's name */
+} Composed;
+
+/* The arguments after the tensor in order, borrowed; -1 where they are not all there. */
+static int arguments(const Composed *self, PyObject *const *args, Py_ssize_t given, PyObject *names, PyObject **row)
+{
+    const int most = self->recipe->params;
+    if (given < 1 || given - 1 > most) return -1;
+    for (int i = 0; i < most; i++) row[i] = i < given - 1 ? args[i + 1] : NULL;
+    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
+        int at = 0;
+        while (at < most && PyTuple_GET_ITEM(names, k) != PyTuple_GET_ITEM(self->params, at)) at++; /* both are interned */
+        if (at == most || row[at]) return -1;
+        row[at] = args[given + k];
+    }
+    for (int i = 0; i < most; i++)
+        if (!row[i] && !(row[i] = PyDict_GetItemWithError(self->defaults, PyTuple_GET_ITEM(self->params, i)))) return -1;
+    return 0;
+}
+
+/* Whether nobody is to be told of the composite: nothing but the grad mode is in force. */
+static int unwatched(void)
+{
+    PyObject *modes = NULL;
+    if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return 0;
+    const int plain = modes == at.record || modes == at.silent || modes == at.inference || SLOT(modes, at.quick) == Py_True;
+    Py_DECREF(modes);
+    return plain;
+}
+
+static PyObject *composed_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
+{
+    const Composed *self = (Composed *)callable;
+    PyObject *given[MOST_PARAMS], *row[1 + MOST_PARAMS] = {NULL}, *found = NULL;
+    if (!at.tensor || arguments(self, args, PyVectorcall_NARGS(flags), names, given) < 0 || !has_array(args[0]) || !unwatched()) NOT_HANDLED();
+    const int n = self->recipe->rewrite((PyArrayObject *)SLOT(args[0], at.data), given, row + 1);
+    if (n == ITSELF) return Py_NewRef(args[0]);
+    PyObject *step = n > 0 ? PyDict_GetItemWithError(at.native_calls, self->target) : NULL;
+    if (step && Py_TYPE(step) == &OperationType) {
+        row[0] = args[0];
+        found = PyObject_Vectorcall(step, row, n + 1, NULL);
+    } else {
+        PyErr_Clear();
+        found = Py_NewRef(Py_NotImplemented);
+    }
+    for (int i = 1; i <= MOST_PARAMS; i++) Py_XDECREF(row[i]);
+    return found;
+}
+
+static void composed_dealloc(PyObject *object)
+{
+    Composed *self = (Composed *)object;
+    Py_XDECREF(self->params);
+    Py_XDECREF(self->defaults);
+    Py_XDECREF(self->target);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyTypeObject ComposedType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "wengert.arrays._kernels.composed",
+    .tp_basicsize = sizeof(Composed),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_doc = "The short cut of a composite; NotImplemented where its definition is needed.",
+    .tp_dealloc = composed_dealloc,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(Composed, vectorcall),
+};
+
+/* composed(name, params, defaults): the short cut of the composite, whose parameters these are; None if it has none */
+static PyObject *composed(PyObject *module, PyObject *args)
+{
+    const char *name;
+    PyObject *params, *defaults;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "sO!O!", &name, &PyTuple_Type, &params, &PyDict_Type, &defaults)) return NULL;
+    const struct recipe *found = NULL;
+    for (size_t i = 0; i < sizeof RECIPES / sizeof *RECIPES; i++)
+        if (!strcmp(RECIPES[i].name, name)) found = &RECIPES[i];
+    if (!found) Py_RETURN_NONE;
+    if (PyTuple_GET_SIZE(params) != found->params + 1) return PyErr_Format(PyExc_TypeError, "%s() has other parameters", name);
+    Composed *self = PyObject_New(Composed, &ComposedType);
+    if (!self) return NULL;
+    self->vectorcall = composed_call;
+    self->recipe = found;
+    self->params = PyTuple_GetSlice(params, 1, found->params + 1);
+    self->defaults = Py_NewRef(defaults);
+    self->target = PyUnicode_InternFromString(found->target);
+    if (!self->params || !self->target) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static PyMethodDef methods[] = {{"composed", composed, METH_VARARGS, "composed(name, params, defaults): the short cut of a composite."}, {NULL, NULL, 0, NULL}};
+
+int composed_init(PyObject *module)
+{
+    return PyType_Ready(&ComposedType) < 0 ? -1 : PyModule_AddFunctions(module, methods);
+}
