@@ -2,7 +2,7 @@
 #include "brain.h"
 
 #ifdef WENGERT_PAIRS
-enum { BLOCKS_AT_ONCE = 16 };
+enum { BLOCKS_AT_ONCE = 16, FEW_CHANNELS = 3 };
 
 /* Some numbers of a line of an image, and their places among the 32 of a block of pixels. */
 struct piece {
@@ -183,7 +183,8 @@ static int describe(struct brain_conv *v, int ndim, const npy_intp *x, const npy
 /* How images are read: offsets of taps, pieces of blocks. The tables are in one array. */
 static PyArrayObject *plan(struct brain_conv *v)
 {
-    v->copied = v->pad[0] || v->pad[1] || v->stride[1] != 1;
+    v->copied = v->stride[1] != 1;
+    for (int k = 0; k < 2; k++) v->copied |= v->pad[k] || (v->out[k] - 1) * v->stride[k] + v->dilation[k] * (v->kernel[k] - 1) >= v->in[k];
     v->width = v->copied ? v->out[1] + v->dilation[1] * (v->kernel[1] - 1) / v->stride[1] : v->in[1];
     v->line = v->width * v->stride[1];
     v->plane = v->line * (v->copied ? (v->out[0] - 1) * v->stride[0] + v->dilation[0] * (v->kernel[0] - 1) + 1 : v->in[0]);
@@ -230,24 +231,25 @@ static PyArrayObject *even_rows(PyArrayObject *given, size count, size n, size *
 }
 
 /* Filters for the gradient in images: turned round, channels and filters exchanged; NULL without an error if one is not finite, as it
- * would come out of the padding. */
-static PyArrayObject *turned_filters(PyArrayObject *weight, size groups)
+ * would come out of the padding. Of each axis those from `first` on are taken, `v->stride` apart, `n` of them. */
+static PyArrayObject *turned_filters(const struct brain_conv *v, PyArrayObject *weight, const size *first, const size *n)
 {
-    const size filters = PyArray_DIM(weight, 0) / groups, channels = PyArray_DIM(weight, 1), taps = PyArray_SIZE(weight) / PyArray_DIM(weight, 0) / channels;
-    PyArrayObject *room = scratch(PyArray_SIZE(weight), sizeof(uint16_t));
+    const size filters = v->filters, channels = v->channels, taps = v->kernel[0] * v->kernel[1];
+    PyArrayObject *room = scratch(v->groups * filters * channels * n[0] * n[1], sizeof(uint16_t));
     if (!room) return NULL;
     uint16_t *to = PyArray_DATA(room);
     const uint16_t *from = PyArray_DATA(weight);
-    for (size g = 0; g < groups; g++)
+    for (size g = 0; g < v->groups; g++)
         for (size c = 0; c < channels; c++)
             for (size f = 0; f < filters; f++)
-                for (size k = taps - 1; k >= 0; k--) {
-                    *to = from[((g * filters + f) * channels + c) * taps + k];
-                    if ((*to++ & 0x7f80) == 0x7f80) {
-                        Py_DECREF(room);
-                        return NULL;
+                for (size y = n[0] - 1; y >= 0; y--)
+                    for (size x = n[1] - 1; x >= 0; x--) {
+                        *to = from[((g * filters + f) * channels + c) * taps + (first[0] + y * v->stride[0]) * v->kernel[1] + first[1] + x * v->stride[1]];
+                        if ((*to++ & 0x7f80) == 0x7f80) {
+                            Py_DECREF(room);
+                            return NULL;
+                        }
                     }
-                }
     return room;
 }
 
@@ -317,12 +319,89 @@ static PyObject *brain_conv(PyObject *module, PyObject *const *args, Py_ssize_t 
     return out;
 }
 
-/* brain_conv_input(g, weight, shape, stride, padding, dilation, groups), without steps: a convolution of g with the filters turned round */
+/* Numbers that are a step apart in the gradient in images, which depend on the same taps: a convolution of `g` with those, turned round.
+ * NULL without an error where filters are not finite. */
+static PyArrayObject *phase_of(const struct brain_conv *v, PyArrayObject *g, PyArrayObject *weight, const size *phase, int ndim)
+{
+    struct brain_conv back = *v;
+    size first[2], n[2];
+    back.channels = v->filters, back.filters = v->channels;
+    for (int k = 0; k < 2; k++) {
+        const size step = v->stride[k], taken = (v->pad[k] + phase[k]) % step;
+        first[k] = taken, n[k] = (v->kernel[k] - taken + step - 1) / step;
+        back.in[k] = v->out[k], back.out[k] = (v->in[k] - phase[k] + step - 1) / step, back.kernel[k] = n[k], back.stride[k] = 1;
+        back.pad[k] = v->dilation[k] * (n[k] - 1) - (v->pad[k] + phase[k]) / step;
+    }
+    back.taps = back.channels * n[0] * n[1], back.pairs = (back.taps + 1) / 2, back.pixels = back.out[0] * back.out[1];
+    PyArrayObject *turned = turned_filters(v, weight, first, n);
+    PyArrayObject *found = turned ? forward(&back, g, turned, Py_None, ndim) : NULL;
+    Py_XDECREF(turned);
+    return found;
+}
+
+/* Phases, whose numbers lie apart in the result. */
+struct phases {
+    const uint16_t *from[64];
+    uint16_t *to;
+    size step[2], size[2];
+};
+
+/* An item: a line of the result. */
+static void join_task(void *context, size begin, size end, int chunk)
+{
+    const struct phases *p = context;
+    const size step = p->step[1], width = p->size[1];
+    (void)chunk;
+    for (size item = begin; item < end; item++) {
+        const size plane = item / p->size[0], y = item % p->size[0], phase = y % p->step[0];
+        const size lines = (p->size[0] - phase + p->step[0] - 1) / p->step[0];
+        const uint16_t *from[8];
+        uint16_t *to = p->to + item * width;
+        for (size x = 0; x < step; x++)
+            from[x] = p->from[phase * step + x] + (plane * lines + y / p->step[0]) * ((width - x + step - 1) / step);
+        if (step == 1) memcpy(to, from[0], width * sizeof *to);
+        else if (step == 2) {
+            const uint16_t *even = from[0], *odd = from[1];
+            for (size x = 0; x < width / 2; x++) to[2 * x] = even[x], to[2 * x + 1] = odd[x];
+            if (width % 2) to[width - 1] = even[width / 2];
+        } else
+            for (size x = 0; x < width; x++) to[x] = from[x % step][x / step];
+    }
+}
+
+static PyArrayObject *joined(const struct brain_conv *v, PyArrayObject *const *parts, int count, PyArrayObject *out)
+{
+    const size items = v->images * v->groups * v->channels * v->in[0];
+    struct phases p = {.to = PyArray_DATA(out), .step = {v->stride[0], v->stride[1]}, .size = {v->in[0], v->in[1]}};
+    for (int k = 0; k < count; k++) p.from[k] = PyArray_DATA(parts[k]);
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(join_task, &p, items, pool_chunks(items, 0.1 * v->in[1]));
+    Py_END_ALLOW_THREADS
+    return out;
+}
+
+/* The gradient in images as its phases; NULL without an error where filters are not finite. */
+static PyArrayObject *by_phases(const struct brain_conv *v, PyArrayObject *g, PyArrayObject *weight, int ndim, const npy_intp *shape)
+{
+    PyArrayObject *parts[64], *out = NULL;
+    const int count = (int)(v->stride[0] * v->stride[1]);
+    int made = 0;
+    for (; made < count; made++) {
+        const size phase[2] = {made / v->stride[1], made % v->stride[1]};
+        if (!(parts[made] = phase_of(v, g, weight, phase, ndim))) break;
+    }
+    if (made == count && count == 1) return parts[0];
+    if (made == count && (out = result_of(g, ndim, shape))) joined(v, parts, count, out);
+    for (int k = 0; k < made; k++) Py_DECREF(parts[k]);
+    return out;
+}
+
+/* brain_conv_input(g, weight, shape, stride, padding, dilation, groups) */
 static PyObject *brain_conv_input(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
-    struct brain_conv v = {0}, back = {0};
+    struct brain_conv v = {0};
     npy_intp shape[4];
     if (!are_brains(args[0], args[1])) NOT_HANDLED();
     PyArrayObject *g = (PyArrayObject *)args[0], *weight = (PyArrayObject *)args[1];
@@ -333,22 +412,17 @@ static PyObject *brain_conv_input(PyObject *module, PyObject *const *args, Py_ss
         if (read_number(PyTuple_GET_ITEM(args[2], k), 1, &number) < 0) NOT_HANDLED();
         shape[k] = number;
     }
-    if (describe(&v, ndim, shape, PyArray_DIMS(weight), args + 3) < 0 || v.stride[0] != 1 || v.stride[1] != 1 || v.channels < 8) NOT_HANDLED();
-    back = v;
-    back.channels = v.filters, back.filters = v.channels;
+    if (describe(&v, ndim, shape, PyArray_DIMS(weight), args + 3) < 0 || v.channels < FEW_CHANNELS || v.stride[0] > 8) NOT_HANDLED();
     for (int k = 0; k < 2; k++) {
-        back.in[k] = v.out[k], back.out[k] = v.in[k], back.pad[k] = v.dilation[k] * (v.kernel[k] - 1) - v.pad[k];
-        if (back.pad[k] < 0) NOT_HANDLED();
+        if (v.stride[k] > 1 && (v.dilation[k] > 1 || v.kernel[k] < v.stride[k] || v.in[k] < v.stride[k])) NOT_HANDLED();
+        if (v.stride[k] == 1 && v.dilation[k] * (v.kernel[k] - 1) < v.pad[k]) NOT_HANDLED();
     }
-    back.taps = back.channels * v.kernel[0] * v.kernel[1], back.pairs = (back.taps + 1) / 2, back.pixels = back.out[0] * back.out[1];
     if (PyArray_SIZE(g) != v.images * v.groups * v.filters * v.pixels) NOT_HANDLED();
-    PyArrayObject *rows = contiguous(args[0]), *filters = contiguous(args[1]), *turned = filters ? turned_filters(filters, v.groups) : NULL;
-    PyObject *out = NULL;
-    if (rows && turned) out = (PyObject *)forward(&back, rows, turned, Py_None, ndim);
-    else if (!PyErr_Occurred()) out = Py_NewRef(Py_NotImplemented);
+    PyArrayObject *rows = contiguous(args[0]), *filters = contiguous(args[1]);
+    PyObject *out = rows && filters ? (PyObject *)by_phases(&v, rows, filters, ndim, shape) : NULL;
+    if (!out && !PyErr_Occurred()) out = Py_NewRef(Py_NotImplemented);
     Py_XDECREF(rows);
     Py_XDECREF(filters);
-    Py_XDECREF(turned);
     return out;
 }
 

@@ -215,6 +215,11 @@ static void F(lerp_loop)(REAL *out, const REAL *const *in, size n)
         out[i] = F(abs)(w) < HALF ? a[i] + w * step : b[i] - (ONE - w) * step;
     }
 }
+static void F(scaled_sum_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *a = in[0], *b = in[1], *scale = in[2];
+    EACH out[i] = a[i] + scale[i] * b[i];
+}
 static void F(smooth_l1_loop)(REAL *out, const REAL *const *in, size n)
 {
     const REAL *a = in[0], *b = in[1], *beta = in[2];

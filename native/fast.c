@@ -21,7 +21,8 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *ufunc, *quiet; /* quiet: NULL until it is needed */
-    int nin;
+    int nin, own; /* own: whether its loops are ours, which want whole rows */
+    int exact; /* Python numbers beside arrays of 16 bits are taken in float32, not rounded as these are */
     double cost;
     struct loop loops[TYPES];
     struct loop single; /* of float32, which those of 16 bits go through */
@@ -59,9 +60,6 @@ static void widen(float *to, const char *from, npy_intp step, size n, int brain)
 {
     if (step == 2) {
         (brain ? kernels->widen_brain : kernels->widen_half)(to, (const uint16_t *)from, n);
-    } else if (!step) {
-        const float value = brain ? float_of_brain(*(const uint16_t *)from) : float_of_half(*(const uint16_t *)from);
-        for (size i = 0; i < n; i++) to[i] = value;
     } else {
         for (size i = 0; i < n; i++) {
             const uint16_t bits = *(const uint16_t *)(from + i * step);
@@ -70,7 +68,8 @@ static void widen(float *to, const char *from, npy_intp step, size n, int brain)
     }
 }
 
-static void widened_loop(const Fast *self, int brain, char **args, const npy_intp *count, const npy_intp *steps)
+/* `exact`: a bit for each operand that is a number in float32. */
+static void widened_loop(const Fast *self, int brain, unsigned exact, char **args, const npy_intp *count, const npy_intp *steps)
 {
     float buffer[MAX_OPERANDS][BLOCK];
     const int nin = self->nin, truth = self->single.out_type == NPY_BOOL;
@@ -79,8 +78,15 @@ static void widened_loop(const Fast *self, int brain, char **args, const npy_int
         npy_intp n = *count - at < BLOCK ? *count - at : BLOCK, own[MAX_OPERANDS];
         char *data[MAX_OPERANDS];
         for (int k = 0; k <= nin; k++) own[k] = sizeof(float), data[k] = (char *)buffer[k];
-        for (int k = 0; k < nin; k++)
-            if (!at || steps[k]) widen(buffer[k], args[k] + at * steps[k], steps[k], n, brain);
+        for (int k = 0; k < nin; k++) {
+            const size there = steps[k] ? n : 1;
+            if (at && !steps[k]) continue;
+            if (exact >> k & 1) buffer[k][0] = *(const float *)args[k];
+            else widen(buffer[k], args[k] + at * steps[k], steps[k], there, brain);
+            for (size i = 1; self->own && !steps[k] && i < n; i++) buffer[k][i] = buffer[k][0];
+        }
+        for (int k = 0; k < nin && !self->own; k++)
+            if (!steps[k]) own[k] = 0;
         if (truth) own[nin] = steps[nin], data[nin] = to + at * steps[nin];
         self->single.function(data, &n, own, self->single.data);
         if (truth) continue;
@@ -95,12 +101,45 @@ static void widened_loop(const Fast *self, int brain, char **args, const npy_int
 }
 static void half_loop(char **args, const npy_intp *count, const npy_intp *steps, void *self)
 {
-    widened_loop(self, 0, args, count, steps);
+    widened_loop(self, 0, 0, args, count, steps);
 }
 static void brain_loop(char **args, const npy_intp *count, const npy_intp *steps, void *self)
 {
-    widened_loop(self, 1, args, count, steps);
+    widened_loop(self, 1, 0, args, count, steps);
 }
+
+struct exact_call {
+    const Fast *self;
+    int brain;
+    unsigned numbers;
+};
+static void exact_loop(char **args, const npy_intp *count, const npy_intp *steps, void *data)
+{
+    const struct exact_call *call = data;
+    widened_loop(call->self, call->brain, call->numbers, args, count, steps);
+}
+
+/* Signs are the highest bits of both types, so that these need not be widened. */
+#define SIGN_LOOP(name, expression)                                                                 \
+    static void name##_loop(char **args, const npy_intp *count, const npy_intp *steps, void *unused) \
+    {                                                                                               \
+        const char *from = args[0];                                                                 \
+        char *to = args[1];                                                                         \
+        const npy_intp n = *count, step = steps[0], out = steps[1];                                 \
+        (void)unused;                                                                               \
+        if (step == 2 && out == 2)                                                                  \
+            for (npy_intp i = 0; i < n; i++) {                                                      \
+                const uint16_t x = ((const uint16_t *)from)[i];                                     \
+                ((uint16_t *)to)[i] = (uint16_t)(expression);                                       \
+            }                                                                                       \
+        else                                                                                        \
+            for (npy_intp i = 0; i < n; i++) {                                                      \
+                const uint16_t x = *(const uint16_t *)(from + i * step);                            \
+                *(uint16_t *)(to + i * out) = (uint16_t)(expression);                               \
+            }                                                                                       \
+    }
+SIGN_LOOP(negative, x ^ 0x8000)
+SIGN_LOOP(absolute, x & 0x7fff)
 
 int fast_write_number(PyObject *number, int type, void *to)
 {
@@ -116,6 +155,7 @@ int fast_write_number(PyObject *number, int type, void *to)
     if (type == NPY_FLOAT) *(float *)to = (float)value;
     else if (type == NPY_DOUBLE) *(double *)to = value;
     else if (type == NPY_HALF) *(uint16_t *)to = half_of_double(value);
+    else if (is_brain(type)) *(uint16_t *)to = brain_of_float((float)value);
     else return -1;
     return 0;
 }
@@ -165,11 +205,15 @@ static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *t
     job.loop = &self->loops[slot];
     const int out_type = job.loop->out_type < 0 ? type : job.loop->out_type;
     job.operands = nin + 1;
+    struct exact_call exact = {self, slot == BRAIN, 0};
+    const struct loop exactly = {exact_loop, &exact, out_type, ROWS_NONE};
+    const int narrow = self->exact && slot >= NPY_HALF;
     for (int k = 0; k < nin; k++) {
         if (PyArray_CheckExact(args[k])) job.data[k] = PyArray_BYTES((PyArrayObject *)args[k]);
-        else if (fast_write_number(args[k], type, &number[k]) < 0) return NULL;
-        else job.data[k] = (char *)&number[k];
+        else if (fast_write_number(args[k], narrow ? NPY_FLOAT : type, &number[k]) < 0) return NULL;
+        else job.data[k] = (char *)&number[k], exact.numbers |= 1u << k;
     }
+    if (narrow && exact.numbers) job.loop = &exactly;
 
     PyArrayObject *out;
     size total;
@@ -302,12 +346,13 @@ static PyObject *fast_vectorcall(PyObject *callable, PyObject *const *args, size
     return result;
 }
 
-/* fast(ufunc, cost of an element in ns) */
+/* fast(ufunc, cost of an element in ns, exact = 0) */
 static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *ufunc;
     double cost;
-    if (!PyArg_ParseTuple(args, "O!d", &PyUFunc_Type, &ufunc, &cost) || (keywords && PyDict_GET_SIZE(keywords)))
+    int exact = 0;
+    if (!PyArg_ParseTuple(args, "O!d|p", &PyUFunc_Type, &ufunc, &cost, &exact) || (keywords && PyDict_GET_SIZE(keywords)))
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "fast() takes no keywords");
     PyUFuncObject *source = (PyUFuncObject *)ufunc;
     if (source->nin > MAX_OPERANDS - 1 || source->nout != 1 || source->core_enabled)
@@ -317,6 +362,7 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     self->vectorcall = fast_vectorcall;
     self->ufunc = Py_NewRef(ufunc);
     self->nin = source->nin;
+    self->exact = exact;
     self->cost = cost;
     const int operands = source->nin + 1;
     for (int row = 0; row < source->ntypes; row++) {
@@ -329,6 +375,7 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
                                             ROWS_NONE};
     }
     const int own = elementwise_loops(ufunc, &self->cost, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE], &self->single);
+    self->own = own;
     if (own) {
         self->loops[NPY_HALF] = self->loops[NPY_FLOAT];
         self->quiet = Py_NewRef(ufunc);
@@ -347,6 +394,8 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
             self->loops[NPY_HALF] = (struct loop){half_loop, self, truth ? NPY_BOOL : NPY_HALF, ROWS_NONE};
         self->loops[BRAIN] = (struct loop){brain_loop, self, truth ? NPY_BOOL : -1, ROWS_NONE};
     }
+    const PyUFuncGenericFunction of_signs = !strcmp(source->name, "negative") ? negative_loop : !strcmp(source->name, "absolute") ? absolute_loop : NULL;
+    if (of_signs) self->loops[NPY_HALF].function = self->loops[BRAIN].function = of_signs;
     return (PyObject *)self;
 }
 

@@ -62,7 +62,7 @@ void fast_run(struct fast_job *job, double cost, size total, size bytes);
 /* Copy an array of at most MAX_AXES axes to where `to` is, with those steps; its elements have 1, 2, 4, 8 or 16 bytes. */
 void fast_copy(PyArrayObject *x, char *to, const npy_intp *strides);
 
-/* A Python number as an element of `type` (float32 or float64); -1 if it is something else. */
+/* A Python number as an element of `type` (floating, real); -1 if it is something else. */
 int fast_write_number(PyObject *number, int type, void *to);
 
 #endif

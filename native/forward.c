@@ -124,6 +124,45 @@ static PyObject *cast_to(PyObject *array, PyArray_Descr *d)
     return PyObject_Vectorcall(at.cast, pair, 2, NULL);
 }
 
+/* Truth values and integers as numbers of 16 bits. */
+static PyObject *narrowed(PyArrayObject *a, PyArray_Descr *d)
+{
+    Py_INCREF(d);
+    PyArrayObject *found = (PyArrayObject *)PyArray_NewLikeArray(a, NPY_KEEPORDER, d, 0);
+    if (!found) return NULL;
+    if (PyArray_TYPE(a) == NPY_BOOL && PyArray_IS_C_CONTIGUOUS(a)) {
+        const uint16_t one = d->type_num == NPY_HALF ? half_of_double(1) : brain_of_float(1);
+        const npy_bool *from = PyArray_DATA(a);
+        uint16_t *to = PyArray_DATA(found);
+        for (npy_intp i = 0, n = PyArray_SIZE(a); i < n; i++) to[i] = (uint16_t)(from[i] ? one : 0);
+    } else if (PyArray_CopyInto(found, a) < 0) Py_CLEAR(found);
+    return (PyObject *)found;
+}
+
+/* The type of 16 bits of the only floating-point arrays, to which truth values and integers are brought; NULL without an error where
+ * there are others. */
+static PyArray_Descr *brought_to_half(const Operation *self, struct call *c)
+{
+    PyArray_Descr *d = NULL;
+    for (int i = 0; i < self->floats; i++) {
+        const int p = self->float_at[i];
+        if (!c->owned[p]) continue;
+        PyArrayObject *a = (PyArrayObject *)c->raw[p];
+        PyArray_Descr *own = PyArray_DESCR(a);
+        if (own->type_num <= NPY_ULONGLONG) continue;
+        if ((d && d != own) || !PyArray_NDIM(a)) return NULL;
+        d = own;
+    }
+    for (int i = 0; d && i < self->floats; i++) {
+        const int p = self->float_at[i];
+        if (!c->owned[p] || PyArray_DESCR((PyArrayObject *)c->raw[p]) == d) continue;
+        PyObject *found = narrowed((PyArrayObject *)c->raw[p], d);
+        if (!found) return NULL;
+        Py_SETREF(c->raw[p], found);
+    }
+    return d;
+}
+
 /* The floating type to which different types are brought, as they then are; NULL where it is not as simple as that. */
 static PyArray_Descr *brought_together(const Operation *self, struct call *c)
 {
@@ -143,6 +182,7 @@ static PyArray_Descr *brought_together(const Operation *self, struct call *c)
         else if (own->type_num > NPY_ULONGLONG || !PyArray_ISNBO(own->byteorder)) return NULL; /* not an integer either */
         else unsigned_wide |= PyTypeNum_ISUNSIGNED(own->type_num) && own->type_num != NPY_UBYTE; /* which PyTorch does not join to complex numbers */
     }
+    if (halves && !some[0] && !some[1] && !complexes[0] && !complexes[1]) return brought_to_half(self, c);
     if (!some[1] && (halves || !some[0])) return NULL;
     if ((complexes[0] || complexes[1]) && (halves || unsigned_wide || (self->halves & REAL) || (some[1] && complexes[0] && !complexes[1]))) return NULL;
     const int width = wide[some[1]];

@@ -45,6 +45,7 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(logit_grad, 5, 0.3)      \
     X(cube, 1, 0.1)            \
     X(lerp, 3, 0.2)            \
+    X(scaled_sum, 3, 0.15)     \
     X(square_difference, 2, 0.15)\
     X(smooth_l1, 3, 0.2)       \
     X(bent_grad, 5, 0.2)       \

@@ -58,7 +58,7 @@ static PyObject *where(PyObject *module, PyObject *const *args, Py_ssize_t count
         if (k) model = x;
         else if (PyArray_TYPE(x) != NPY_BOOL) NOT_HANDLED();
     }
-    if (!model || PyArray_TYPE(model) >= NPY_OBJECT) NOT_HANDLED();
+    if (!model || (PyArray_TYPE(model) >= NPY_OBJECT && !narrow_kind((PyObject *)model))) NOT_HANDLED();
     const int width = PyArray_ITEMSIZE(model), which = width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3;
     if (width > 8) NOT_HANDLED();
     job.loop = &loops[which];

@@ -134,7 +134,8 @@ NUMBERS = {
     "hardtanh": [(-1.0, 1.0), (0, 6), (2.5, 2.5)],
     "elu": [(1.0, 1.0, 1.0), (1.75809934, 1.05070098, 1.0), (-0.5, 2.0, 0.25)],
 }
-OTHERS = {"rsqrt", "cube", "signum", "square_difference", "lerp", "smooth_l1", "nan_to_num", "bent", "logit", "gated"}
+OTHERS = {"rsqrt", "cube", "signum", "square_difference", "lerp", "scaled_sum", "smooth_l1", "nan_to_num", "bent", "logit",
+    "gated"}
 ACTIVATIONS = [name for name in K.FAMILIES["elementwise"] if name.removesuffix("_grad") not in {*NUMBERS, *OTHERS}]
 SPECIAL = ["erf", "erfc", "erfcx", "erfinv", "ndtr", "lgamma", "digamma", "trigamma"]
 COMPLEX = ["sigmoid", "sigmoid_grad", "tanh_grad", "silu", "silu_grad"]
@@ -857,15 +858,15 @@ def test_pairs(dtype):
     y = np.concatenate([odd[::-1], rng.standard_normal(2000).astype(dtype)])
     calls = [("rsqrt", (x,)), ("cube", (x,)), ("square_difference", (x, y)),
         *[("lerp", (x, y, w)) for w in (0.0, 0.3, 0.5, 1.0)],
-        *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)], ("nan_to_num", (x, 0.5, 7.0, -8.0)), ("rsqrt_grad", (x, y)),
-        ("bent_grad", (x, y, y[::-1].copy(), 0.5, 2.0)), ("logit_grad", (y, x, 0.0, 1.0, np.nan)),
+        *[("scaled_sum", (x, y, a)) for a in (0.7, -2.0)], *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)], ("nan_to_num", (x, 0.5, 7.0, -8.0)),
+        ("rsqrt_grad", (x, y)), ("bent_grad", (x, y, y[::-1].copy(), 0.5, 2.0)), ("logit_grad", (y, x, 0.0, 1.0, np.nan)),
         ("logit_grad", (y, x, 0.1, 0.9, 0.0)), ("gated", (x, y)), ("gated_grad", (x, y, y[::-1].copy()))]
     for name, args in calls:
         got, want = getattr(K, name)(*args), K.plain(name)(*args)
         np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
-        close(got, want, ulps=4, scale=8 if name in ("lerp", "gated_grad") else 1e-300)
+        close(got, want, ulps=4, scale=8 if name in ("lerp", "scaled_sum", "gated_grad") else 1e-300)
         strided = [np.repeat(a, 2)[::2] if isinstance(a, np.ndarray) else a for a in args]
-        close(getattr(K, name)(*strided), want, ulps=4, scale=8 if name in ("lerp", "gated_grad") else 1e-300)
+        close(getattr(K, name)(*strided), want, ulps=4, scale=8 if name in ("lerp", "scaled_sum", "gated_grad") else 1e-300)
 
 
 @pytest.mark.parametrize("far", [1e-3, 0.5, 4.0, 4.5, 14.0])

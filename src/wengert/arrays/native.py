@@ -60,15 +60,20 @@ def _parameter(value: float, x: Array) -> Any:
     return np.asarray(value, x.dtype if x.dtype.kind not in "biu" else np.float64)
 
 
-def _with_parameters(name: str, inputs: int, *defaults: float) -> Callable[..., Array]:
-    """A ufunc of ``inputs`` arrays and then numbers; the last numbers have ``defaults``."""
+def _with_parameters(name: str, inputs: int, *defaults: float, exact: bool = False) -> Callable[..., Array]:
+    """A ufunc of ``inputs`` arrays and then numbers; the last numbers have ``defaults``.
+
+    ``exact``: with arrays of 16 bits numbers are those of float32, as PyTorch takes them here.
+    """
     ufunc = getattr(_kernels, name)
-    quick, numbers = _kernels.fast(ufunc, 0.0), ufunc.nin - inputs
+    quick, numbers = _kernels.fast(ufunc, 0.0, exact), ufunc.nin - inputs
 
     def kernel(*args: Any, out: Array | None = None) -> Array:
         x, given = args[inputs - 1], args[inputs:]
         given += defaults[len(given) - numbers :] if len(given) < numbers else ()
         if x.dtype.char in "fd":
+            return quick(*args[:inputs], *given, out=out)  # type: ignore[no-any-return]
+        if is_half(x) and all([a.dtype is x.dtype and not any([s < 0 for s in a.strides]) for a in args[:inputs]]):
             return quick(*args[:inputs], *given, out=out)  # type: ignore[no-any-return]
         return ufunc(*args[:inputs], *[_parameter(value, x) for value in given], out=out)  # type: ignore[no-any-return]
 
@@ -76,13 +81,16 @@ def _with_parameters(name: str, inputs: int, *defaults: float) -> Callable[..., 
     return kernel
 
 
-softplus, softplus_grad = _with_parameters("softplus", 1, 1.0, 20.0), _with_parameters("softplus_grad", 2, 1.0, 20.0)
-leaky_relu, leaky_relu_grad = _with_parameters("leaky_relu", 1), _with_parameters("leaky_relu_grad", 2)
+softplus, softplus_grad = (_with_parameters("softplus", 1, 1.0, 20.0, exact=True),
+    _with_parameters("softplus_grad", 2, 1.0, 20.0, exact=True))
+leaky_relu, leaky_relu_grad = (_with_parameters("leaky_relu", 1, exact=True),
+    _with_parameters("leaky_relu_grad", 2, exact=True))
 hardtanh, hardtanh_grad = _with_parameters("hardtanh", 1), _with_parameters("hardtanh_grad", 2)
-lerp, smooth_l1, nan_to_num = (_with_parameters("lerp", 2), _with_parameters("smooth_l1", 2),
+lerp, smooth_l1, nan_to_num = (_with_parameters("lerp", 2, exact=True), _with_parameters("smooth_l1", 2),
     _with_parameters("nan_to_num", 1))
+scaled_sum = _with_parameters("scaled_sum", 2)
 bent_grad, logit_grad = _with_parameters("bent_grad", 3), _with_parameters("logit_grad", 2)
-elu, elu_grad = _with_parameters("elu", 1), _with_parameters("elu_grad", 2)
+elu, elu_grad = _with_parameters("elu", 1, exact=True), _with_parameters("elu_grad", 2, exact=True)
 
 
 def _or_plain(name: str, module: ModuleType | ByColumns) -> Callable[..., Any]:

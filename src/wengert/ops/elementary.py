@@ -134,7 +134,7 @@ def rsqrt(input: Array):
     inplace=True, node="PowBackward0")
 def square(input: Array):
     """``input * input``."""
-    return np.square(input) if input.dtype.kind != "b" else input.astype(np.int64)
+    return K.square(input) if input.dtype.kind != "b" else input.astype(np.int64)
 
 
 def _elementary(name: str, text: str, rule: Any, kernel: str = "", declare: Any = function, **options: Any) -> None:

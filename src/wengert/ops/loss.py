@@ -81,8 +81,8 @@ def mse_loss_grad(F, g, input, target, reduction):
     promote="elementwise", scalars="", node="MseLossBackward0", places=())
 def mse_loss(input: Array, target: Array, reduction="mean"):
     if floating("mse_cpu", input).dtype.itemsize == 2:  # PyTorch rounds the difference, and the square again
-        difference = np.subtract(input, target)
-        return _reduced(np.multiply(difference, difference), reduction)
+        difference = K.subtract(input, target)
+        return _reduced(K.multiply(difference, difference), reduction)
     return _reduced(K.square_difference(input, target), reduction)
 
 
@@ -204,7 +204,8 @@ def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduc
         target=lambda F, g, input, reduction: _spread(g, reduction, input.shape) * -input),
     promote="elementwise", scalars="", places=(), node="BinaryCrossEntropyWithLogitsBackward0")
 def bce_logit_elements(input: Array, target: Array, reduction="none"):
-    return _reduced((1 - target) * input - K.log_sigmoid(input), reduction)
+    whole = K.multiply(K.subtract(np.ones((), target.dtype), target), input)
+    return _reduced(K.subtract(whole, K.log_sigmoid(input)), reduction)
 
 
 @composite(node="BinaryCrossEntropyWithLogitsBackward0", whole=("input", "target"), fixed=("weight", "pos_weight"))

@@ -84,8 +84,7 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
         end - (1 - weight).astype(step.dtype, copy=False) * step)
 
 
-@operator(grad=dict(input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight), inplace=True,
-    opmath=True)
+@operator(grad=dict(input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight), inplace=True)
 def lerp(input: Array, end: Array, weight):
     """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor.
 

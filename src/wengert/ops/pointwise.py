@@ -110,6 +110,14 @@ def _times_alpha(input: Any, other: Any, alpha: Any) -> Any:
     return other * number(alpha, d)
 
 
+def _scaled(input: Any, other: Any, alpha: Any, sign: int) -> Any:
+    """``input`` and ``alpha`` times ``other``, with that sign; of 16 bits computed in float32 and rounded once."""
+    if (type(alpha) in (int, float) and type(input) is type(other) is np.ndarray and dt.is_half(input.dtype)
+            and input.dtype == other.dtype):
+        return K.scaled_sum(input, other, sign * alpha)
+    return (np.add if sign > 0 else np.subtract)(input, _times_alpha(input, other, alpha))
+
+
 def _taken_away(F: Any, g: Any, alpha: Any) -> Any:
     return -g if alpha == 1 else g * -alpha
 
@@ -121,7 +129,9 @@ def add(input: Array, other: Array, *, alpha=1):
     >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0]), alpha=2)
     tensor([21., 22.])
     """
-    return np.add(input, other if alpha == 1 and alpha is not True else _times_alpha(input, other, alpha))
+    if alpha == 1 and alpha is not True:
+        return np.add(input, other)
+    return _scaled(input, other, alpha, 1)
 
 
 def _difference(input: Any, other: Any, alpha: Any) -> Any:
@@ -132,7 +142,9 @@ def _difference(input: Any, other: Any, alpha: Any) -> Any:
         input, other = to_common_dtype(input, other)
     elif input.dtype.kind == "b":
         raise RuntimeError(_BOOLS_MINUS)
-    return np.subtract(input, other if alpha == 1 and alpha is not True else _times_alpha(input, other, alpha))
+    if alpha == 1 and alpha is not True:
+        return K.subtract(input, other)
+    return _scaled(input, other, alpha, -1)
 
 
 @arithmetic(grad=dict(input=lambda F, g: g, other=_taken_away), promote=None, kernel=K.subtract, aliases=("subtract",))
@@ -141,7 +153,7 @@ def sub(input: Array, other: Array, *, alpha=1):
     return _difference(input, other, alpha)
 
 
-@operator(grad=dict(input=_taken_away, other=lambda F, g: g), scalars=("other",), kernel=lambda a, b: np.subtract(b, a),
+@operator(grad=dict(input=_taken_away, other=lambda F, g: g), scalars=("other",), kernel=lambda a, b: K.subtract(b, a),
           without=dict(other="RsubBackward1"), places=("torch",))
 def rsub(input: Array, other: Array, *, alpha=1):
     """``other - alpha * input``."""
@@ -228,7 +240,7 @@ def fmod(input: Array, other: Array):
 @operator(grad=dict(input=lambda F, g: -g), kernel=K.negative, inplace=True, aliases=("negative",))
 def neg(input: Array):
     """``-input``; ``RuntimeError`` for bool tensors."""
-    return np.negative(without("b", input, _BOOL_NEGATIVE))
+    return K.negative(without("b", input, _BOOL_NEGATIVE))
 
 
 @composite
@@ -243,7 +255,7 @@ def positive(F, input):
           aliases=("absolute",))
 def abs(input: Array):
     """Absolute value; of complex numbers, the (real) magnitude. The gradient at zero is zero."""
-    return np.absolute(only("fViuc", "abs_cpu", input))
+    return K.absolute(only("fViuc", "abs_cpu", input))
 
 
 # -- extremes --------------------------------------------------------------------------------------------------------
@@ -307,8 +319,8 @@ _NUMBER_OR_NONE = (int, float, type(None))
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
     """NaN bounds make everything NaN; where the bounds cross, ``max`` wins."""
-    if (type(min) is float or min is None) and (type(max) is float or max is None) and input.dtype.kind == "f" and (
-            not (min is None is max)):
+    if (type(min) is float or min is None) and (type(max) is float or max is None) and not (min is None is max) and (
+            input.dtype.kind == "f" or dt.is_half(input.dtype)):
         return _limited(input, min, max)
     # NumPy's numbers would widen the result
     min, max = (limit.item() if isinstance(limit, np.generic) else limit for limit in (min, max))
@@ -336,12 +348,12 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
 def _limited(input: Any, min: Any, max: Any, numbers: bool = True) -> Any:
     if numbers and input.size > 1024:  # quicker than the two ufuncs below, but slower to start
         low, high = -np.inf if min is None else min, np.inf if max is None else max
-        if low == low and high == high and input.dtype.char in "fd":
+        if low == low and high == high and (input.dtype.char in "fd" or dt.is_half(input.dtype)):
             return K.hardtanh(input, low, high)
         return np.clip(input, low, high)
     if min is not None:
-        input = np.maximum(input, min)
-    return input if max is None else np.minimum(input, max)
+        input = K.maximum(input, min)
+    return input if max is None else K.minimum(input, max)
 
 
 @operator(grad=dict(input=_inside), inplace=True, node="ClampBackward1", aliases=("clip",))

@@ -31,25 +31,25 @@ def _rounded(name: str, ufunc: Any, input: Any) -> Any:
 @operator(grad=_FLAT, kernel=K.floor, inplace=True)
 def floor(input: Array):
     """The largest integer not above each element."""
-    return _rounded("floor", np.floor, input)
+    return _rounded("floor", K.floor, input)
 
 
 @operator(grad=_FLAT, kernel=K.ceil, inplace=True)
 def ceil(input: Array):
     """The smallest integer not below each element."""
-    return _rounded("ceil", np.ceil, input)
+    return _rounded("ceil", K.ceil, input)
 
 
 @operator(grad=_FLAT, kernel=K.trunc, inplace=True, aliases=("fix",))
 def trunc(input: Array):
     """Each element without its fraction."""
-    return _rounded("trunc", np.trunc, input)
+    return _rounded("trunc", K.trunc, input)
 
 
 @operator(grad=_FLAT, inplace=True, shows=("decimals",))
 def round(input: Array, *, decimals=None):
     """The nearest number with ``decimals`` digits after the point (before it when negative); ties to even."""
-    return _to_decimals(input, decimals) if decimals else _rounded("round", np.rint, input)
+    return _to_decimals(input, decimals) if decimals else _rounded("round", K.rint, input)
 
 
 def _to_decimals(input: Any, decimals: int) -> Any:
@@ -66,7 +66,7 @@ def special_round(F, input, *, decimals=0):
 @operator(grad=dict(input=lambda F, g: g), inplace=True)
 def frac(input: Array):
     """The fraction of each element, with its sign."""
-    return input - np.trunc(floating("frac_cpu", input))
+    return input - K.trunc(floating("frac_cpu", input))
 
 
 def _sign(input: Any) -> Any:

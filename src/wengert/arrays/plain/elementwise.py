@@ -247,6 +247,12 @@ def lerp(a: Array, b: Array, weight: float) -> Array:
 
 
 @_elementwise
+def scaled_sum(a: Array, b: Array, scale: float) -> Array:
+    """``a + scale * b``."""
+    return a + a.dtype.type(scale) * b
+
+
+@_elementwise
 def smooth_l1(a: Array, b: Array, beta: float) -> Array:
     """``d^2 / (2 beta)`` where the distance ``d`` of ``a`` and ``b`` is below ``beta``, else ``d - beta / 2``."""
     d, t = np.abs(a - b), a.dtype.type
