@@ -237,19 +237,17 @@ static PyArrayObject *turned_filters(const struct brain_conv *v, PyArrayObject *
     const size filters = v->filters, channels = v->channels, taps = v->kernel[0] * v->kernel[1];
     PyArrayObject *room = scratch(v->groups * filters * channels * n[0] * n[1], sizeof(uint16_t));
     if (!room) return NULL;
-    uint16_t *to = PyArray_DATA(room);
     const uint16_t *from = PyArray_DATA(weight);
-    for (size g = 0; g < v->groups; g++)
-        for (size c = 0; c < channels; c++)
-            for (size f = 0; f < filters; f++)
-                for (size y = n[0] - 1; y >= 0; y--)
-                    for (size x = n[1] - 1; x >= 0; x--) {
-                        *to = from[((g * filters + f) * channels + c) * taps + (first[0] + y * v->stride[0]) * v->kernel[1] + first[1] + x * v->stride[1]];
-                        if ((*to++ & 0x7f80) == 0x7f80) {
-                            Py_DECREF(room);
-                            return NULL;
-                        }
-                    }
+    const size taken = n[0] * n[1], down = v->stride[0] * v->kernel[1], across = v->stride[1];
+    int odd = 0;
+    for (size row = 0; row < v->groups * filters; row++)
+        for (size c = 0; c < channels; c++, from += taps) {
+            uint16_t *to = (uint16_t *)PyArray_DATA(room) + ((row / filters * channels + c) * filters + row % filters) * taken;
+            const uint16_t *line = from + first[0] * v->kernel[1] + first[1] + (n[0] - 1) * down;
+            for (size y = 0; y < n[0]; y++, line -= down)
+                for (size x = n[1] - 1; x >= 0; x--, to++) *to = line[x * across], odd |= (*to & 0x7f80) == 0x7f80;
+        }
+    if (odd) Py_CLEAR(room);
     return room;
 }
 
@@ -353,19 +351,20 @@ static void join_task(void *context, size begin, size end, int chunk)
     const size step = p->step[1], width = p->size[1];
     (void)chunk;
     for (size item = begin; item < end; item++) {
-        const size plane = item / p->size[0], y = item % p->size[0], phase = y % p->step[0];
-        const size lines = (p->size[0] - phase + p->step[0] - 1) / p->step[0];
+        const size plane = item / p->size[0], y = item % p->size[0], row = y % p->step[0];
+        const size lines = (p->size[0] - row + p->step[0] - 1) / p->step[0];
         const uint16_t *from[8];
         uint16_t *to = p->to + item * width;
         for (size x = 0; x < step; x++)
-            from[x] = p->from[phase * step + x] + (plane * lines + y / p->step[0]) * ((width - x + step - 1) / step);
+            from[x] = p->from[row * step + x] + (plane * lines + y / p->step[0]) * ((width - x + step - 1) / step);
         if (step == 1) memcpy(to, from[0], width * sizeof *to);
         else if (step == 2) {
             const uint16_t *even = from[0], *odd = from[1];
             for (size x = 0; x < width / 2; x++) to[2 * x] = even[x], to[2 * x + 1] = odd[x];
             if (width % 2) to[width - 1] = even[width / 2];
         } else
-            for (size x = 0; x < width; x++) to[x] = from[x % step][x / step];
+            for (size phase = 0; phase < step; phase++)
+                for (size x = phase, k = 0; x < width; x += step, k++) to[x] = from[phase][k];
     }
 }
 

@@ -134,8 +134,8 @@ NUMBERS = {
     "hardtanh": [(-1.0, 1.0), (0, 6), (2.5, 2.5)],
     "elu": [(1.0, 1.0, 1.0), (1.75809934, 1.05070098, 1.0), (-0.5, 2.0, 0.25)],
 }
-OTHERS = {"rsqrt", "cube", "signum", "square_difference", "lerp", "scaled_sum", "smooth_l1", "nan_to_num", "bent", "logit",
-    "gated"}
+OTHERS = {"rsqrt", "cube", "signum", "square_difference", "lerp", "scaled_sum", "smooth_l1", "nan_to_num", "bent",
+    "logit", "gated"}
 ACTIVATIONS = [name for name in K.FAMILIES["elementwise"] if name.removesuffix("_grad") not in {*NUMBERS, *OTHERS}]
 SPECIAL = ["erf", "erfc", "erfcx", "erfinv", "ndtr", "lgamma", "digamma", "trigamma"]
 COMPLEX = ["sigmoid", "sigmoid_grad", "tanh_grad", "silu", "silu_grad"]
@@ -858,15 +858,17 @@ def test_pairs(dtype):
     y = np.concatenate([odd[::-1], rng.standard_normal(2000).astype(dtype)])
     calls = [("rsqrt", (x,)), ("cube", (x,)), ("square_difference", (x, y)),
         *[("lerp", (x, y, w)) for w in (0.0, 0.3, 0.5, 1.0)],
-        *[("scaled_sum", (x, y, a)) for a in (0.7, -2.0)], *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)], ("nan_to_num", (x, 0.5, 7.0, -8.0)),
-        ("rsqrt_grad", (x, y)), ("bent_grad", (x, y, y[::-1].copy(), 0.5, 2.0)), ("logit_grad", (y, x, 0.0, 1.0, np.nan)),
+        *[("scaled_sum", (x, y, a)) for a in (0.7, -2.0)], *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)],
+        ("nan_to_num", (x, 0.5, 7.0, -8.0)), ("rsqrt_grad", (x, y)),
+        ("bent_grad", (x, y, y[::-1].copy(), 0.5, 2.0)), ("logit_grad", (y, x, 0.0, 1.0, np.nan)),
         ("logit_grad", (y, x, 0.1, 0.9, 0.0)), ("gated", (x, y)), ("gated_grad", (x, y, y[::-1].copy()))]
     for name, args in calls:
         got, want = getattr(K, name)(*args), K.plain(name)(*args)
         np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
-        close(got, want, ulps=4, scale=8 if name in ("lerp", "scaled_sum", "gated_grad") else 1e-300)
+        scale = 8 if name in ("lerp", "scaled_sum", "gated_grad") else 1e-300
+        close(got, want, ulps=4, scale=scale)
         strided = [np.repeat(a, 2)[::2] if isinstance(a, np.ndarray) else a for a in args]
-        close(getattr(K, name)(*strided), want, ulps=4, scale=8 if name in ("lerp", "scaled_sum", "gated_grad") else 1e-300)
+        close(getattr(K, name)(*strided), want, ulps=4, scale=scale)
 
 
 @pytest.mark.parametrize("far", [1e-3, 0.5, 4.0, 4.5, 14.0])
@@ -1349,6 +1351,11 @@ HALF_CONVOLUTIONS = [  # images, filters, stride, padding, dilation, groups
     ((2, 4, 5, 6, 7), (8, 4, 2, 2, 2), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
     ((1, 8, 4, 4), (8, 8, 2, 2), (2, 2), (0, 0), (1, 1), 1),
     ((1, 64, 20, 30), (8, 64, 1, 1), (2, 1), (0, 0), (1, 1), 1),
+    ((2, 16, 16, 16), (24, 16, 4, 4), (2, 2), (1, 1), (1, 1), 1),
+    ((2, 3, 17, 18), (16, 3, 4, 5), (2, 3), (2, 1), (1, 1), 1),
+    ((2, 8, 17, 9), (16, 4, 3, 3), (3, 2), (0, 2), (1, 1), 2),
+    ((2, 8, 9), (16, 8, 4), (4,), (3,), (1,), 1),
+    ((3, 8, 5, 5), (16, 8, 5, 5), (1, 1), (0, 0), (1, 1), 1),
 ]
 
 

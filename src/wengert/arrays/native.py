@@ -28,6 +28,7 @@ from wengert.arrays.plain import (
     windows,
 )
 from wengert.arrays.plain import attention as _plain_attention
+from wengert.arrays.plain.widen import parameter
 from wengert.arrays.plain.windows import ByColumns, product_in_parts
 
 if TYPE_CHECKING:
@@ -55,11 +56,6 @@ gammas, ends_at = _kernels.gammas, _kernels.ends_at
 globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})
 
 
-def _parameter(value: float, x: Array) -> Any:
-    """Return a number in the precision of ``x``, so that it does not take part in promotion."""
-    return np.asarray(value, x.dtype if x.dtype.kind not in "biu" else np.float64)
-
-
 def _with_parameters(name: str, inputs: int, *defaults: float, exact: bool = False) -> Callable[..., Array]:
     """A ufunc of ``inputs`` arrays and then numbers; the last numbers have ``defaults``.
 
@@ -73,9 +69,9 @@ def _with_parameters(name: str, inputs: int, *defaults: float, exact: bool = Fal
         given += defaults[len(given) - numbers :] if len(given) < numbers else ()
         if x.dtype.char in "fd":
             return quick(*args[:inputs], *given, out=out)  # type: ignore[no-any-return]
-        if is_half(x) and all([a.dtype is x.dtype and not any([s < 0 for s in a.strides]) for a in args[:inputs]]):
+        if is_half(x) and all(a.dtype is x.dtype and min(a.strides, default=0) >= 0 for a in args[:inputs]):
             return quick(*args[:inputs], *given, out=out)  # type: ignore[no-any-return]
-        return ufunc(*args[:inputs], *[_parameter(value, x) for value in given], out=out)  # type: ignore[no-any-return]
+        return ufunc(*args[:inputs], *[parameter(value, x) for value in given], out=out)  # type: ignore[no-any-return]
 
     kernel.__name__ = kernel.__qualname__ = name
     return kernel
@@ -353,21 +349,40 @@ _by_columns = ByColumns(im2col, col2im, add_windows, product_in_parts)
 conv, conv_weight = _or_plain("conv", _by_columns), _or_plain("conv_weight", _by_columns)
 
 
-def _half_convolution(native: Callable[..., Any], wide: Callable[..., Any]) -> Callable[..., Array]:
-    """Natively of bfloat16 where the processor multiplies pairs of them, else in float32 and rounded once."""
-
-    def kernel(x: Array, other: Array, third: Any, *how: Any) -> Array:
-        value = native(x, other, third, *how)
-        if value is not NotImplemented:
-            return value  # type: ignore[no-any-return]
-        third = widened(third) if type(third) is np.ndarray else third  # a bias, or a shape
-        return cast(wide(widened(x), widened(other), third, *how), x.dtype)
-
-    return kernel
+def _one_window(size: Ints, kernel: Ints, padding: Ints, groups: int) -> bool:
+    """Whether a convolution's windows are whole images: it is a product of matrices then."""
+    return groups == 1 and tuple(size) == tuple(kernel) and not any(padding)
 
 
-half_conv, half_conv_input, half_conv_weight = (_half_convolution(getattr(_kernels, f"brain_{f.__name__}"), f)
-    for f in (conv, conv_input, conv_weight))
+def half_conv(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints, dilation: Ints,
+        groups: int) -> Array:
+    if x.size and _one_window(x.shape[2:], weight.shape[2:], padding, groups):
+        found = brain_product(x.reshape(len(x), -1), weight.reshape(len(weight), -1).T, bias)
+        return found.reshape(*found.shape, *(1,) * (x.ndim - 2))
+    value = _kernels.brain_conv(x, weight, bias, stride, padding, dilation, groups)
+    if value is not NotImplemented:
+        return value  # type: ignore[no-any-return]
+    return cast(conv(widened(x), widened(weight), widened(bias), stride, padding, dilation, groups), x.dtype)
+
+
+def half_conv_input(g: Array, weight: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints,
+        groups: int) -> Array:
+    if g.size and _one_window(shape[2:], weight.shape[2:], padding, groups):
+        return brain_product(g.reshape(len(g), -1), weight.reshape(len(weight), -1)).reshape(shape)
+    value = _kernels.brain_conv_input(g, weight, shape, stride, padding, dilation, groups)
+    if value is not NotImplemented:
+        return value  # type: ignore[no-any-return]
+    return cast(conv_input(widened(g), widened(weight), shape, stride, padding, dilation, groups), g.dtype)
+
+
+def half_conv_weight(x: Array, g: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints,
+        groups: int) -> Array:
+    if g.size and _one_window(x.shape[2:], shape[2:], padding, groups):
+        return brain_product(g.reshape(len(g), -1).T, x.reshape(len(x), -1)).reshape(shape)
+    value = _kernels.brain_conv_weight(x, g, shape, stride, padding, dilation, groups)
+    if value is not NotImplemented:
+        return value  # type: ignore[no-any-return]
+    return cast(conv_weight(widened(x), widened(g), shape, stride, padding, dilation, groups), x.dtype)
 
 
 def _pooled(name: str) -> Callable[..., Array]:

@@ -319,9 +319,13 @@ _NUMBER_OR_NONE = (int, float, type(None))
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
     """NaN bounds make everything NaN; where the bounds cross, ``max`` wins."""
-    if (type(min) is float or min is None) and (type(max) is float or max is None) and not (min is None is max) and (
-            input.dtype.kind == "f" or dt.is_half(input.dtype)):
-        return _limited(input, min, max)
+    if type(min) in _NUMBER_OR_NONE and type(max) in _NUMBER_OR_NONE and not (min is None is max):
+        if dt.is_half(input.dtype):
+            low, high = -np.inf if min is None else min, np.inf if max is None else max
+            if low == low and high == high:
+                return K.hardtanh(input, low, high)
+        elif input.dtype.kind == "f" and type(min) is not int and type(max) is not int:
+            return _limited(input, min, max)
     # NumPy's numbers would widen the result
     min, max = (limit.item() if isinstance(limit, np.generic) else limit for limit in (min, max))
     if min is None and max is None:
@@ -333,10 +337,6 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
         if type(limit) is complex and input.dtype.kind != "c":
             raise RuntimeError("value cannot be converted to type double without overflow")
     if input.dtype.kind != "f" or has_memory(min) or has_memory(max):
-        if dt.is_half(input.dtype) and type(min) in _NUMBER_OR_NONE and type(max) in _NUMBER_OR_NONE:
-            low, high = (number(x if v is None else v, input.dtype) for v, x in ((min, -np.inf), (max, np.inf)))
-            if low == low and high == high:
-                return K.hardtanh(input, low, high)
         if input.dtype.kind == "c":
             raise NotImplementedError("clamp is not supported for complex types")
         row = to_common_dtype(*(x for x in (input, min, max) if x is not None))
@@ -348,7 +348,7 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
 def _limited(input: Any, min: Any, max: Any, numbers: bool = True) -> Any:
     if numbers and input.size > 1024:  # quicker than the two ufuncs below, but slower to start
         low, high = -np.inf if min is None else min, np.inf if max is None else max
-        if low == low and high == high and (input.dtype.char in "fd" or dt.is_half(input.dtype)):
+        if low == low and high == high and input.dtype.char in "fd":
             return K.hardtanh(input, low, high)
         return np.clip(input, low, high)
     if min is not None:

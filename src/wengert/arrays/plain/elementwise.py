@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert.arrays.array_likes import as_array, has_memory
 from wengert.arrays.plain import special
-from wengert.arrays.plain.widen import elementwise, wide
+from wengert.arrays.plain.widen import elementwise, parameter, wide
 
 if TYPE_CHECKING:
     from wengert.arrays.plain.widen import Array
@@ -164,9 +164,13 @@ def leaky_relu_grad(g: Array, x: Array, slope: float) -> Array:
 
 
 @_elementwise
-def hardtanh(x: Array, low: float, high: float) -> Array:
-    """``x`` kept within [``low``, ``high``]."""
+def _limited(x: Array, low: float, high: float) -> Array:
     return np.clip(x, x.dtype.type(low), x.dtype.type(high))
+
+
+def hardtanh(x: Array, low: float, high: float, out: Array | None = None) -> Array:
+    """``x`` kept within [``low``, ``high``], which are rounded as ``x`` is."""
+    return _limited(x, parameter(low, x), parameter(high, x), out=out)
 
 
 @_elementwise
@@ -247,9 +251,13 @@ def lerp(a: Array, b: Array, weight: float) -> Array:
 
 
 @_elementwise
-def scaled_sum(a: Array, b: Array, scale: float) -> Array:
-    """``a + scale * b``."""
+def _scaled_sum(a: Array, b: Array, scale: float) -> Array:
     return a + a.dtype.type(scale) * b
+
+
+def scaled_sum(a: Array, b: Array, scale: float, out: Array | None = None) -> Array:
+    """``a + scale * b``; the scale is rounded as ``a`` is, their sum once."""
+    return _scaled_sum(a, b, parameter(scale, a), out=out)
 
 
 @_elementwise

@@ -31,6 +31,11 @@ def wide(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
+def parameter(value: float, x: Array) -> Array:
+    """Return a number in the precision of ``x``, so that it does not take part in promotion."""
+    return np.asarray(value, x.dtype if x.dtype.kind not in "biu" else np.float64)
+
+
 def deliver(value: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Return ``value`` as ``dtype``, or write it to ``out`` and return that."""
     if out is None:
