@@ -22,19 +22,25 @@ static int find_library(struct dl_phdr_info *info, size_t bytes, void *path)
     return 1;
 }
 
+void *blas_routine(const char *name)
+{
+    char path[PATH_MAX];
+    void *library = dl_iterate_phdr(find_library, path) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *routine = library ? dlsym(library, name) : NULL;
+    if (library) dlclose(library); /* NumPy keeps it */
+    return routine;
+}
+
 /* The kind of processor that OpenBLAS works for; NULL if NumPy has another BLAS. */
 static const char *blas_core(void)
 {
     static const char *const names[] = {"scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename64_",
                                         "openblas_get_corename"};
-    char path[PATH_MAX];
-    void *library = dl_iterate_phdr(find_library, path) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     const char *core = NULL;
-    for (size_t i = 0; library && !core && i < sizeof names / sizeof *names; i++) {
-        char *(*ask)(void) = (char *(*)(void))dlsym(library, names[i]);
+    for (size_t i = 0; !core && i < sizeof names / sizeof *names; i++) {
+        char *(*ask)(void) = (char *(*)(void))blas_routine(names[i]);
         if (ask) core = ask();
     }
-    if (library) dlclose(library); /* NumPy keeps it */
     return core;
 }
 
@@ -59,6 +65,11 @@ static int longer_vectors(void)
     return difference;
 }
 #else
+void *blas_routine(const char *name)
+{
+    (void)name;
+    return NULL;
+}
 static int longer_vectors(void)
 {
     return -1;

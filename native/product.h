@@ -4,6 +4,9 @@
 
 #include "wengert.h"
 
+/* A function of the OpenBLAS that NumPy loaded; NULL where it has none of this name, or another library. */
+void *blas_routine(const char *name);
+
 /* out = a b, if that is not better left to BLAS: whether it was done, or -1 with an error. */
 int product_into(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b);
 

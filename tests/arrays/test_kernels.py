@@ -1256,6 +1256,107 @@ def test_small_matrices(n, batch, dtype):
             close(behind, got, ulps=4000, scale=10)
 
 
+def _put_together(name, a):
+    """The matrices whose factors a kernel of LAPACK's and its plain definition find, put together again."""
+    for kernel in (getattr(K, name), K.plain(name)):
+        k, n = min(a.shape[-2:]), a.shape[-1]
+        if name == "orthogonal":
+            for mode in (0, 1):
+                q, r = kernel(a, mode)
+                assert not np.tril(r, -1).any() and q.shape[-1] == (a.shape[-2] if mode else k)
+                yield q @ r
+            packed, tau = kernel(a, 2)
+            np.testing.assert_allclose(np.triu(packed[..., :k, :]), np.triu(r[..., :k, :]), atol=1e-5)
+            assert tau.shape == (*a.shape[:-2], k)
+        elif name == "singular":
+            for job in (1, 2):
+                s, u, vh = kernel(a, job)
+                np.testing.assert_allclose(kernel(a, 0)[0], s, rtol=1e-3, atol=1e-5)
+                yield (u[..., :k] * s[..., None, :]) @ vh[..., :k, :]
+            assert kernel(np.full_like(a, np.nan), 1) is None
+        elif name == "lu_factor":
+            lu, pivots, info = kernel(a)
+            assert not info.any() and kernel(np.zeros_like(a))[2].all()
+            for parts in (K.lu_parts, K.plain("lu_parts")):
+                p, low, up = parts(lu, pivots)
+                yield p @ low @ up
+        elif name == "symmetric":
+            for upper, part in ((False, a), (True, a.swapaxes(-1, -2))):
+                values, v = kernel(part, upper, True)
+                np.testing.assert_allclose(kernel(part, upper, False)[0], values, rtol=1e-3, atol=1e-4)
+                low = (v * values[..., None, :]) @ v.conj().swapaxes(-1, -2)
+                yield np.tril(low) + np.triu(a, 1)
+        elif name == "eigen":
+            values, v = kernel(a, True)
+            assert values.dtype == v.dtype and values.dtype.kind == "c"
+            close(np.sort_complex(kernel(a, False)[0].round(2)), np.sort_complex(values.round(2)))
+            yield (v * values[..., None, :]) @ np.linalg.inv(v)
+        elif name == "cholesky":
+            whole = a @ a.conj().swapaxes(-1, -2) + np.eye(n, dtype=a.dtype)
+            low, info = kernel(whole, False)
+            up, _ = kernel(whole, True)
+            assert not info.any() and not np.triu(low, 1).any() and not np.tril(up, -1).any()
+            np.testing.assert_array_equal(kernel(-whole, False)[1], 1)
+            np.testing.assert_allclose(low @ low.conj().swapaxes(-1, -2), whole, rtol=1e-3, atol=1e-3)
+            yield a + (up.conj().swapaxes(-1, -2) @ up - whole)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (3, 4, 4), (2, 2, 6, 3), (3, 6), (70, 70)])
+@pytest.mark.parametrize("name", ["orthogonal", "singular", "lu_factor", "symmetric", "eigen", "cholesky"])
+def test_decompositions_give_the_matrices_back(name, shape, dtype):
+    rng = np.random.default_rng(4)
+    a = rng.standard_normal(shape).astype(dtype)
+    if name in ("symmetric", "eigen", "cholesky") and shape[-1] != shape[-2]:
+        pytest.skip("of square matrices alone")
+    if name == "symmetric":
+        a = a + a.conj().swapaxes(-1, -2)
+    for lying in (a, a.swapaxes(-1, -2).copy().swapaxes(-1, -2), np.repeat(a, 2, -1)[..., ::2]):
+        for again in _put_together(name, lying):
+            np.testing.assert_allclose(again, a, rtol=1e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
+@pytest.mark.parametrize("n", [1, 5, 70])
+def test_systems(n, batch, dtype):
+    rng = np.random.default_rng(5)
+    a = (rng.standard_normal((*batch, n, n)) + n * np.eye(n)).astype(dtype)
+    b = rng.standard_normal((*batch, n, 3)).astype(dtype)
+    near = {"rtol": 1e-3, "atol": 1e-4}
+    for system, solve, factor in ((K.solve_once, K.lu_solve, K.lu_factor),
+            tuple(map(K.plain, ("solve_once", "lu_solve", "lu_factor")))):
+        x, lu, pivots, info = system(a, b)
+        np.testing.assert_allclose(a @ x, b, **near)
+        if not lu.size:
+            lu, pivots, info = factor(a)
+        assert not info.any()
+        np.testing.assert_allclose(a @ solve(lu, pivots, b, False), b, **near)
+        np.testing.assert_allclose(a.swapaxes(-1, -2) @ solve(lu, pivots, b, True), b, **near)
+        bad = a.copy()
+        bad[..., 0] = 0
+        x, *_, info = system(bad, b)
+        assert info.all() and np.isnan(x).all()
+    for inverse in (K.inverse, K.plain("inverse")):
+        np.testing.assert_allclose(inverse(a)[0] @ a, np.broadcast_to(np.eye(n), a.shape), **near)
+        assert inverse(bad)[1].all() and np.isnan(inverse(bad)[0]).all()
+    for got, want in zip(K.determinants(a / n), K.plain("determinants")(a / n)):
+        np.testing.assert_allclose(got, want, **near)
+    triangle = a / n
+    behind = triangle[..., ::-1, ::-1].copy()[..., ::-1, ::-1]
+    for lying in (triangle, triangle.swapaxes(-1, -2).copy().swapaxes(-1, -2), behind):
+        for upper, unit in itertools.product((False, True), repeat=2):
+            x = K.triangular(lying, b, upper, unit)
+            np.testing.assert_allclose(x, K.plain("triangular")(triangle, b, upper, unit), **near)
+    tall, right = a[..., : max(1, n // 2)], b
+    for squares in (K.least_squares, K.plain("least_squares")):
+        x, rank = squares(tall, right, 1e-5)
+        rest = tall.conj().swapaxes(-1, -2) @ (tall @ x - right)
+        np.testing.assert_allclose(rest, 0 * rest, atol=0.05 * n)
+        assert (rank == tall.shape[-1]).all() and rank.shape == batch
+        assert squares(np.full_like(tall, np.inf), right, 1e-5) is None
+
+
 @pytest.mark.parametrize(
     "sizes", [(1, 2, 1), (12, 4, 32), (13, 6, 33), (30, 64, 31), (5, 7, 9), (64, 130, 100), (3, 0, 2)])
 def test_products_of_bfloat16(sizes):

@@ -43,6 +43,8 @@ FAMILIES = {
         "half_conv_input", "half_conv_weight", "max_pool", "max_pool_grad", "max_pool_values", "avg_pool",
         "avg_pool_grad"),
     "matrices": ("substitute", "cholesky_lower", "sparse_product", "brain_product"),
+    "lapack": ("lu_factor", "lu_parts", "lu_solve", "solve_once", "inverse", "determinants", "triangular", "cholesky",
+        "orthogonal", "singular", "symmetric", "eigen", "least_squares"),
     "alignments": ("alignment_loss", "alignment_grad"),
     "sampling": ("grid_sample", "grid_sample_grad", "resample"),
     "layout": ("cast", "in_order", "restrided", "triangle", "pieces", "joined", "padded"),

@@ -1,4 +1,4 @@
-"""Factorisations and solves on stacks of matrices that NumPy lacks: triangular solve, LU, LDL, exponential.
+"""Solves and factorisations of stacks of matrices that NumPy lacks: triangular solve, LDL, exponential.
 
 Matrices are the last two dimensions, everything before is a batch; the loops run over columns, never over the batch.
 """
@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from . import kernels as K
-from .array_likes import as_array, new_filled
+from .plain.lapack import size
 
 
-@np.errstate(all="ignore")
 def solve_triangular(a: Any, b: Any, upper: bool = False, unit: bool = False) -> np.ndarray:
     """``x`` with ``a @ x = b`` for triangular ``a``, of which only the triangle is read; batches broadcast.
 
@@ -21,163 +20,15 @@ def solve_triangular(a: Any, b: Any, upper: bool = False, unit: bool = False) ->
     array([[1.],
            [2.]])
     """
-    batch = b.shape[:-2]
-    if a.shape[:-2] != batch:
-        batch = np.broadcast_shapes(a.shape[:-2], batch)
-        b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
-    x = np.array(b, order="C")
-    if x.size:
-        if upper:  # a lower one, read backwards
-            _substitute(a[..., ::-1, ::-1], x[..., ::-1, :], unit)
-        else:
-            _substitute(a, x, unit)
-    return x
+    return K.triangular(*together(a, b), upper, unit)  # type: ignore[no-any-return]
 
 
-def _substitute(a: Any, x: Any, unit: bool) -> None:
-    """Forward substitution in place: by halves down to what a kernel does best, so that much of the work is matrix
-    products; one column is a kernel's work.
-    """
-    n, columns = a.shape[-1], x.shape[-1]
-    native = a.dtype == x.dtype and a.dtype.char in "fd"
-    most = 16
-    if native:
-        most = 1024 if columns == 1 and x.strides[-2] in a.strides[-2:] else 512 if columns <= 64 else 128
-    if n > most:
-        h = n // 2
-        _substitute(a[..., :h, :h], x[..., :h, :], unit)
-        x[..., h:, :] -= a[..., h:, :h] @ x[..., :h, :]
-        _substitute(a[..., h:, h:], x[..., h:, :], unit)
-        return
-    K.substitute(a, x, unit)
-
-
-def lu_factor(a: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """LU with row pivoting in LAPACK's form: both factors in one array, 1-based row swaps, and ``info``.
-
-    ``info`` is the 1-based place of the first zero pivot, 0 without one. Blocked right-looking elimination
-    (Golub and Van Loan, Matrix Computations, 3.2 and 3.4).
-    """
-    m, n = a.shape[-2:]
-    k = min(m, n)
-    lu = np.array(a, order="C").reshape(-1, m, n) if a.size else np.array(a)
-    batch = a.shape[:-2]
-    pivots = np.empty((*batch, k), np.int32)
-    info = np.zeros(batch, np.int32)
-    if not a.size:
-        return lu, pivots, info
-    swaps = pivots.reshape(-1, k)
-    each = np.arange(len(lu))
-    for start in range(0, k, 32):
-        end = min(start + 32, k)
-        for c in range(start, end):
-            p = c + np.argmax(size(lu[:, c:, c]), -1)
-            swaps[:, c] = p + 1
-            row = lu[each, p]
-            lu[each, p] = lu[:, c]
-            lu[:, c] = row
-            pivot = lu[:, c, c]
-            lu[:, c + 1 :, c] /= np.where(pivot == 0, 1, pivot)[:, None]
-            lu[:, c + 1 :, c + 1 : end] -= lu[:, c + 1 :, c, None] * lu[:, None, c, c + 1 : end]
-        if end < n:
-            _substitute(lu[:, start:end, start:end], lu[:, start:end, end:], True)
-            lu[:, end:, end:] -= lu[:, end:, start:end] @ lu[:, start:end, end:]
-    zero = np.diagonal(lu, 0, -2, -1) == 0
-    info[...] = np.where(zero.any(-1), zero.argmax(-1) + 1, 0).reshape(batch)
-    return lu.reshape(a.shape), pivots, info
-
-
-def size(x: Any) -> Any:
-    """The magnitude by which LAPACK picks a pivot."""
-    return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
-
-
-def permutation(pivots: Any, m: int) -> np.ndarray:
-    """The row order that the swaps ``pivots`` (1-based, in sequence) bring about, ``(..., k) -> (..., m)``."""
-    rows = np.broadcast_to(np.arange(m), (*pivots.shape[:-1], m)).copy()
-    if not pivots.size:
-        return rows
-    rows = rows.reshape(-1, m)
-    flat = pivots.reshape(-1, pivots.shape[-1])
-    each = np.arange(len(rows))
-    for c in range(pivots.shape[-1]):
-        p = flat[:, c] - 1
-        kept = rows[each, p]
-        rows[each, p] = rows[:, c]
-        rows[:, c] = kept
-    return rows.reshape(*pivots.shape[:-1], m)
-
-
-def cholesky(a: Any, upper: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """``(factor, info)``; ``info`` is the order of the first leading minor that is not positive, 0 if all are."""
-    info = np.zeros(a.shape[:-2], np.int32)
-    if not a.size:
-        return a.copy(), info
-    found = K.cholesky_lower(_turned(a) if upper else a)
-    if found is not None:
-        return _turned(found) if upper else found, info
-    lower = np.tril(a) if not upper else np.triu(a).conj().swapaxes(-1, -2)
-    flat = lower.reshape(-1, *a.shape[-2:]).copy()
-    marks = info.reshape(-1)
-    for i, x in enumerate(flat):
-        marks[i] = _first_minor(x)
-    factor = flat.reshape(a.shape)
-    return (factor if not upper else factor.conj().swapaxes(-1, -2).copy()), info
-
-
-def _turned(a: Any) -> Any:
-    """The conjugate transpose."""
-    return (a.conj() if a.dtype.kind == "c" else a).swapaxes(-1, -2)
-
-
-def _first_minor(x: Any) -> int:
-    """Cholesky by columns in place, up to the first pivot that is not positive."""
-    n = len(x)
-    for j in range(n):
-        pivot = (x[j, j] - x[j, :j] @ x[j, :j].conj()).real
-        if not pivot > 0:
-            x[j, j] = pivot
-            return j + 1
-        x[j, j] = np.sqrt(pivot)
-        x[j + 1 :, j] = (x[j + 1 :, j] - x[j + 1 :, :j] @ x[j, :j].conj()) / x[j, j]
-    return 0
-
-
-def solve(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
-    """``(x, info)`` with ``a @ x = b``; where ``a`` is singular, NaN and the 1-based place of its first zero pivot."""
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    if not a.size or not b.size:
-        return new_filled(b, np.zeros, (*batch, *b.shape[-2:]), b.dtype), np.zeros(a.shape[:-2], np.int32)
-    try:
-        return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
-    except np.linalg.LinAlgError:
-        info = _singular(a)
-    bad = (info > 0)[..., None, None]
-    whole = np.where(bad, np.eye(a.shape[-1], dtype=a.dtype), a)
-    return np.where(bad, as_array(np.nan, b.dtype), np.linalg.solve(whole, b)), info
-
-
-def _singular(a: Any) -> np.ndarray:
-    """Which matrices LAPACK refuses to invert, by their smallest pivot, which rounding may leave above zero."""
-    info = np.zeros(a.shape[:-2], np.int32)
-    marks = info.reshape(-1)
-    for i, x in enumerate(a.reshape(-1, *a.shape[-2:])):
-        try:
-            np.linalg.inv(x)
-        except np.linalg.LinAlgError:
-            lu, _, first = lu_factor(x)
-            marks[i] = int(first) or 1 + int(np.argmin(np.abs(np.diagonal(lu))))
-    return info
-
-
-def inv(a: Any) -> tuple[np.ndarray, np.ndarray]:
-    """``(inverse, info)`` as in ``solve``."""
-    if not a.size:
-        return a.copy(), np.zeros(a.shape[:-2], np.int32)
-    try:
-        return np.linalg.inv(a), np.zeros(a.shape[:-2], np.int32)
-    except np.linalg.LinAlgError:
-        return solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
+def together(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two stacks of matrices, broadcast to as many of each."""
+    if a.shape[:-2] != b.shape[:-2]:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        return tuple(np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))  # type: ignore[return-value]
+    return a, b
 
 
 @np.errstate(all="ignore")
@@ -186,12 +37,12 @@ def cofactor(a: Any) -> np.ndarray:
     n = a.shape[-1]
     if not a.size:
         return a.copy()
-    inverse, info = inv(a)
+    inverse, info = K.inverse(a)
     near = info > 0
     spread = np.sqrt(np.add.reduce(np.abs(a) ** 2, (-2, -1)) * np.add.reduce(np.abs(inverse) ** 2, (-2, -1)))
     near |= ~(spread < 1e6)
     near &= np.isfinite(a).all((-2, -1))  # of others the singular values may never be found
-    out = np.linalg.det(a)[..., None, None] * inverse.swapaxes(-1, -2)
+    out = K.determinants(a)[2][..., None, None] * inverse.swapaxes(-1, -2)
     if near.any():
         u, s, vh = np.linalg.svd(a[near])
         others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)

@@ -19,6 +19,7 @@ from wengert.arrays.plain import (
     arithmetic,
     draws,
     fourier,
+    lapack,
     layout,
     lines,
     matrices,
@@ -119,6 +120,8 @@ def _in_rows(name: str, first: int = 0) -> Callable[..., Any]:
 
 for _module, _names in {
     matrices: ("substitute", "cholesky_lower", "sparse_product"),
+    lapack: ("lu_factor", "lu_parts", "lu_solve", "solve_once", "inverse", "determinants", "triangular", "cholesky",
+        "orthogonal", "singular", "symmetric", "eigen", "least_squares"),
     sampling: ("grid_sample", "grid_sample_grad", "resample"), alignments: ("alignment_loss", "alignment_grad"),
     fourier: ("fourier",),
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays import linalg as kernels
 from ..arrays.array_likes import new_filled
 from ..arrays.errors import LinAlgError
 from ..arrays.kernels import cast
+from ..arrays.plain.lapack import permuter
 from .matmul import mT
 from .operator import Array, family
 from .reduce import products_but_one
@@ -93,7 +95,7 @@ def _inv_back(F: Any, g: Any, result: Any) -> Any:
 
 def _inv(name: str, A: Any, check: bool) -> tuple[Any, Any]:
     check_square("linalg.inv", A)
-    inverse, info = kernels.inv(A)
+    inverse, info = K.inverse(A)
     if check and info.any():
         _singular(name, info)
     return inverse, info
@@ -143,12 +145,11 @@ def cofactor(F, A):
 def linalg_det(A: Array):
     """The determinant of square matrices, ``(..., n, n) -> (...)``.
 
-    >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 5.0]]))
-    tensor(-1.)
+    >>> torch.linalg.det(torch.tensor([[2.0, 1.0], [4.0, 5.0]]))
+    tensor(6.)
     """
     check_square("linalg.det", A)
-    with np.errstate(all="ignore"):
-        return np.linalg.det(A)
+    return K.determinants(A)[2]
 
 
 def _slogdet_back(F: Any, g: Any, A: Any, sign: Any) -> Any:
@@ -165,9 +166,7 @@ def _slogdet_back(F: Any, g: Any, A: Any, sign: Any) -> Any:
 def linalg_slogdet(A: Array):
     """``(sign, logabsdet)``: the determinant is ``sign * exp(logabsdet)``."""
     check_square("linalg.slogdet", A)
-    with np.errstate(all="ignore"):
-        sign, size = np.linalg.slogdet(A)
-    return np.where(np.isnan(size), 0, sign).astype(A.dtype) if A.dtype.kind == "f" else sign, size
+    return K.determinants(A)[:2]
 
 
 @legacy
@@ -193,12 +192,17 @@ def vector_case(a_shape: Any, b_shape: Any) -> bool:
     return len(b_shape) == 1 or (len(a_shape) - 1 == len(b_shape) and tuple(b_shape) == tuple(a_shape[:-1]))
 
 
-def _solve_back(F: Any, g: Any, needs: Any, A: Any, A_shape: Any, B_shape: Any, result: Any, left: Any) -> Any:
+def _solve_back(F: Any, g: Any, needs: Any, A: Any, A_shape: Any, B_shape: Any, result: Any, left: Any, factors: Any,
+        pivots: Any) -> Any:
     # with vectors the solution is a column (a row without `left`), and so is everything that follows from it
     vector = vector_case(A_shape, B_shape)
     if vector:
         g, result = F.unsqueeze(g, -1), F.unsqueeze(result, -1) if needs[0] else None
-    gb = F.linalg_solve(mT(A), g, left=left)
+    if F.raw and factors.size:
+        gb = K.lu_solve(factors, pivots, g if left else g.mT, True)
+        gb = gb if left else gb.mT
+    else:
+        gb = F.linalg_solve(mT(A), g, left=left)
     return _matrix_back(F, gb, result, left) if needs[0] else None, F.squeeze(gb, -1) if vector else gb
 
 
@@ -215,22 +219,24 @@ def _check_system(name: str, a: Any, b: Any, left: bool) -> None:
             f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
 
 
-def _solve(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Any, Any]:
+def _solve(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Any, Any, Any, Any]:
+    """``(X, info, LU, pivots)``."""
     vector = vector_case(A.shape, B.shape)
     b = B[..., None] if vector else B
     if vector and not left:
         raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
             "In this case linalg.solve is equivalent to B / A.squeeze(-1)")
     _check_system("linalg.solve", A, b, left)
-    x, info = kernels.solve(A, b) if left else kernels.solve(A.mT, b.mT)
+    x, factors, pivots, info = K.solve_once(*(kernels.together(A, b) if left else kernels.together(A.mT, b.mT)))
     if check and info.any():
         _singular(name, info)
     if not left:
         x = x.mT
-    return (x[..., 0] if vector else x), info
+    return (x[..., 0] if vector else x), info, factors, pivots
 
 
-@operator(grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, node="LinalgSolveExBackward0", layout="columns")
+@operator(grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, node="LinalgSolveExBackward0",
+    aux=("factors", "pivots"), layout=("columns",))
 def linalg_solve(A: Array, B: Array, *, left=True):
     """The solution of ``A @ X = B`` (``X @ A = B`` without ``left``); ``LinAlgError`` for a singular ``A``.
 
@@ -239,11 +245,12 @@ def linalg_solve(A: Array, B: Array, *, left=True):
     >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
-    return _solve("linalg.solve", A, B, left, True)[0]
+    x, _, factors, pivots = _solve("linalg.solve", A, B, left, True)
+    return x, factors, pivots
 
 
 @operator(grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, outputs=("result", "info"),
-    nondifferentiable=("info",), layout=("columns",))
+    aux=("factors", "pivots"), nondifferentiable=("info",), layout=("columns",))
 def linalg_solve_ex(A: Array, B: Array, *, left=True, check_errors=False):
     """``(result, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
     return _solve("linalg.solve_ex", A, B, left, check_errors)
@@ -302,20 +309,6 @@ def lu_back(F: Any, gL: Any, gU: Any, L: Any, U: Any) -> Any:
     return F.cat([first, F.linalg_solve_triangular(mH(F, head_u), gL2, upper=False, left=False)], -2)
 
 
-def _unpacked(lu: Any) -> tuple[Any, Any]:
-    m, n = lu.shape[-2:]
-    k = min(m, n)
-    lower = np.tril(lu[..., :k], -1)
-    lower[..., np.arange(k), np.arange(k)] = 1
-    return lower, np.triu(lu[..., :k, :])
-
-
-def _permuter(pivots: Any, m: int, d: Any) -> np.ndarray:
-    """``P`` with ``A = P @ L @ U``."""
-    rows = kernels.permutation(pivots, m)
-    return (rows[..., None, :] == np.arange(m)[:, None]).astype(d)
-
-
 def _lu_factor_back(F: Any, g: Any, LU: Any, pivots: Any) -> Any:
     first = slice(None, min(LU.shape[-2:]))
     P, L, U = F.lu_unpack(LU, pivots)
@@ -330,7 +323,7 @@ def _factor(name: str, A: Any, pivot: bool, check: bool) -> tuple[Any, Any, Any]
             "instead")
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    lu, pivots, info = kernels.lu_factor(A)
+    lu, pivots, info = K.lu_factor(A)
     if check and info.any():
         where, k = element(info)
         raise RuntimeError(f"torch.{name}: {where}U[{k},{k}] is zero and using it on lu_solve would result in a "
@@ -363,7 +356,7 @@ def linalg_lu(A: Array, *, pivot=True):
     if A.ndim < 2:
         raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
     lu, pivots, _ = _factor("linalg.lu", A, pivot, False)
-    return _permuter(pivots, A.shape[-2], A.dtype), *_unpacked(lu)
+    return K.lu_parts(lu, pivots)
 
 
 def _unpack_back(F: Any, g: Any, LU_data_shape: Any, unpack_data: Any) -> Any:
@@ -387,29 +380,48 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
             "dtype.\nNote: this function is intended to be used with the output produced by torch.linalg.lu_factor")
     nothing = new_filled(LU_data, np.zeros, 0, LU_data.dtype)
-    P = _permuter(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else nothing
-    return (P, *_unpacked(LU_data)) if unpack_data else (P, nothing, nothing.copy())
+    if not unpack_data:
+        P = permuter(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else nothing
+        return P, nothing, nothing.copy()
+    P, L, U = K.lu_parts(LU_data, LU_pivots)
+    return P if unpack_pivots else nothing, L, U
 
 
-@composite(node="LinalgLuSolveBackward0", whole=("LU", "B"), layout="columns")
-def linalg_lu_solve(F, LU, pivots, B, *, left=True, adjoint=False):
+def _lu_solve_back(F: Any, g: Any, needs: Any, LU: Any, pivots: Any, result: Any, left: Any, adjoint: Any) -> Any:
+    """With ``A = P @ L @ U`` and the gradient ``-V @ W.mH`` of ``A``."""
+    gB = F.linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint)
+    if not needs[0]:
+        return None, gB
+    V, W = (gB, result) if left else (mH(F, result), mH(F, gB))
+    if adjoint:
+        V, W = W, V
+    P, L, U = F.lu_unpack(LU, pivots)
+    V = F.matmul(mT(P), V)
+    below = F.tril(F.matmul(V, mH(F, F.matmul(U, W))), -1)
+    return -below - F.triu(F.matmul(F.matmul(mH(F, L), V), mH(F, W))), gB
+
+
+@operator(grad=_lu_solve_back, wrt=("LU", "B"), keeps={"result": ("LU",)}, wirtinger=True, layout="columns")
+def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left=True, adjoint=False):
     """``A @ X = B`` from the packed LU factors of ``A``; ``adjoint``: ``A.mH``; ``left=False``: ``X @ A = B``."""
     check_sides("torch.linalg.lu_solve", LU)
-    if tuple(pivots.shape[-1:]) != tuple(LU.shape[-1:]):
+    if pivots.shape[-1:] != LU.shape[-1:]:
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
-    if tuple(pivots.shape) != tuple(LU.shape[:-1]):
+    if pivots.shape != LU.shape[:-1]:
         raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots "
             f"with shape {list(pivots.shape)} instead")
-    check_alike("linalg.lu_solve: ", LU=F.dtype_of(LU), B=F.dtype_of(B))
-    P, L, U = F.lu_unpack(LU, pivots)
-    X = B if left else mH(F, B)  # X @ A = B is A.mH @ X.mH = B.mH
-    if left != adjoint:  # A = P L U
-        X = F.linalg_solve_triangular(L, F.matmul(mT(P), X), upper=False, unitriangular=True)
-        X = F.linalg_solve_triangular(U, X, upper=True)
-    else:
-        X = F.linalg_solve_triangular(mH(F, U), X, upper=False)
-        X = F.matmul(P, F.linalg_solve_triangular(mH(F, L), X, upper=True, unitriangular=True))
-    return X if left else F.resolve_conj(mH(F, X))
+    check_alike("linalg.lu_solve: ", LU=LU.dtype, B=B.dtype)
+    factors, X = kernels.together(LU, B if left else B.mT)
+    pivots = np.broadcast_to(pivots, factors.shape[:-1]) if factors is not LU else pivots
+    turned = adjoint == left  # X @ A = B is A.T @ X.T = B.T
+    if adjoint and LU.dtype.kind == "c":
+        return _lu_solved(factors, pivots, X.conj(), turned, left).conj()
+    return _lu_solved(factors, pivots, X, turned, left)
+
+
+def _lu_solved(LU: Any, pivots: Any, B: Any, turned: bool, left: bool) -> Any:
+    X = K.lu_solve(LU, pivots, B, turned)
+    return X if left else X.mT
 
 
 @legacy
@@ -442,7 +454,7 @@ def push_cholesky(F: Any, t: Any, L: Any, upper: Any) -> Any:
 
 def _cholesky(name: str, A: Any, upper: bool, check: bool, kind: str = "linalg.cholesky") -> tuple[Any, Any]:
     check_square(kind, A)
-    factor, info = kernels.cholesky(A, upper)
+    factor, info = K.cholesky(A, upper)
     if check and info.any():
         where, k = element(info)
         raise LinAlgError(f"{name}: {where}The factorization could not be completed because the input is not "

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays.array_likes import new_filled
 from ..arrays.errors import LinAlgError
 from .linalg_solve import check_matrix, check_square, element, mH
@@ -91,22 +92,24 @@ def _svd_rule(F: Any, g: Any, U: Any, S: Any, Vh: Any) -> Any:
     return svd_back(F, gU, gS, gVh, U, S, Vh)
 
 
-def svd(A: Any, full: bool) -> Any:
-    """PyTorch's LAPACK refuses NaN, and gives NaN for a matrix with infinities; others may never end."""
-    if not np.isfinite(A).all():
-        lost, bad = np.isnan(A).any((-2, -1)), np.isinf(A).any((-2, -1))
-        if lost.any():
-            where, _ = element(lost.astype(np.int32))
-            raise LinAlgError(f"linalg.svd: {where}The algorithm failed to converge because the input matrix contained "
-                "non-finite values.")
-        found = svd(np.where(bad[..., None, None], 0, A), full)
-        return tuple(np.where(bad.reshape(bad.shape + (1,) * (x.ndim - bad.ndim)), np.nan, x).astype(x.dtype)
-            for x in found)
+def svd(A: Any, full: bool, vectors: bool = True) -> Any:
+    """``(U, S, Vh)``. PyTorch's LAPACK refuses NaN, and gives NaN for one with infinities; others may never end."""
     try:
-        return np.linalg.svd(A, full_matrices=full)
+        found = K.singular(A, 2 if full else int(vectors))
     except np.linalg.LinAlgError as e:
         raise LinAlgError("linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or "
             "has too many repeated singular values.") from e
+    if found is not None:
+        S, U, Vh = found
+        return U, S, Vh
+    lost, bad = np.isnan(A).any((-2, -1)), np.isinf(A).any((-2, -1))
+    if lost.any():
+        where, _ = element(lost.astype(np.int32))
+        raise LinAlgError(f"linalg.svd: {where}The algorithm failed to converge because the input matrix contained "
+            "non-finite values.")
+    found = svd(np.where(bad[..., None, None], 0, A), full)
+    return tuple(np.where(bad.reshape(bad.shape + (1,) * (x.ndim - bad.ndim)), np.nan, x).astype(x.dtype)
+        for x in found)
 
 
 @operator(grad=dict(A=_svd_rule), wirtinger=True, outputs=("U", "S", "Vh"), shows=("full_matrices",),
@@ -140,9 +143,7 @@ def _svdvals_back(F: Any, g: Any, A: Any) -> Any:
 def singular_values(A: Array):
     """Those of ``linalg_svdvals``, where no derivative is needed."""
     check_matrix("linalg.svd", A)
-    if np.isfinite(A).all():
-        return np.linalg.svd(A, compute_uv=False)
-    return svd(A, False)[1]
+    return svd(A, False, False)[1]
 
 
 @composite
@@ -159,28 +160,28 @@ def eigh(A: Any, UPLO: Any, vectors: bool) -> Any:
     check_square("linalg.eigh", A)
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    UPLO = UPLO.upper()
-    f, n = np.linalg.eigh if vectors else np.linalg.eigvalsh, A.shape[-1]
+    upper, n = UPLO.upper() == "U", A.shape[-1]
     bad, lost = np.zeros(A.shape[:-2], bool), np.zeros(A.shape[:-2], np.int32)
-    if not np.isfinite(A).all():
-        read = np.tril(A) if UPLO == "L" else np.triu(A)
-        bad = ~np.isfinite(read).all((-2, -1))
-        if n > 2:  # then the iteration of PyTorch's LAPACK does not end, unless only the diagonal is infinite
-            fatal = np.isnan(read) | (np.isinf(read) & ~np.eye(n, dtype=bool))
-            lost = np.where(fatal.any((-2, -1)), n - 1 if vectors else n - 2, 0)
-    if not lost.any():
-        try:
-            found: Any = f(np.where(bad[..., None, None], 0, A) if bad.any() else A, UPLO)
-        except np.linalg.LinAlgError:
-            lost = np.full((), max(n - 1, 1))
+    try:
+        found = K.symmetric(A, upper, vectors)
+        if found is None:
+            read = np.triu(A) if upper else np.tril(A)
+            bad = ~np.isfinite(read).all((-2, -1))
+            if n > 2:  # then the iteration of PyTorch's LAPACK does not end, unless only the diagonal is infinite
+                fatal = np.isnan(read) | (np.isinf(read) & ~np.eye(n, dtype=bool))
+                lost = np.where(fatal.any((-2, -1)), n - 1 if vectors else n - 2, 0)
+            if not lost.any():
+                found = K.symmetric(np.where(bad[..., None, None], 0, read), upper, vectors)
+    except np.linalg.LinAlgError:
+        lost = np.full((), max(n - 1, 1))
     if lost.any():
         where, code = element(lost)
         raise LinAlgError(f"linalg.eigh: {where}The algorithm failed to converge because the input matrix is "
             f"ill-conditioned or has too many repeated eigenvalues (error code: {code}).")
-    if not bad.any():
-        return found
-    values = np.where(bad[..., None], np.nan, found[0] if vectors else found).astype(A.real.dtype)
-    return (values, found[1]) if vectors else values
+    values, found_vectors = found
+    if bad.any():
+        values = np.where(bad[..., None], np.nan, values).astype(A.real.dtype)
+    return (values, found_vectors) if vectors else values
 
 
 def _eigh_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
@@ -243,11 +244,10 @@ def _eig_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 def _eig(A: Any, vectors: bool) -> Any:
     check_square("linalg.eig", A)
-    if not np.isfinite(A).all():
+    found = K.eigen(A, vectors)
+    if found is None:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    found: Any = np.linalg.eig(A) if vectors else np.linalg.eigvals(A)
-    d = np.result_type(A.dtype, np.complex64)
-    return tuple(x.astype(d, copy=False) for x in found) if vectors else found.astype(d, copy=False)
+    return found if vectors else found[0]
 
 
 @operator(grad=dict(A=_eig_rule), wirtinger=True, outputs=("eigenvalues", "eigenvectors"), layout=(None, "columns"))
@@ -304,10 +304,9 @@ def linalg_qr(A: Array, mode="reduced"):
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
             "'complete'")
-    A = A + 0.0  # no zero is negative, for which LAPACKs take opposite signs
     if mode == "r":
-        return new_filled(A, np.zeros, 0, A.dtype), np.linalg.qr(A, "r")
-    return tuple(np.linalg.qr(A, mode))
+        return new_filled(A, np.zeros, 0, A.dtype), np.triu(K.orthogonal(A, 2)[0][..., : min(A.shape[-2:]), :])
+    return K.orthogonal(A, int(mode == "complete"))
 
 
 def _no_packed_qr(F: Any, g: Any) -> Any:
@@ -318,8 +317,7 @@ def _no_packed_qr(F: Any, g: Any) -> Any:
 def packed_qr(input: Array):
     """``geqrf``: the upper triangle of R with the reflections below it, and their factors."""
     check_matrix("torch.geqrf", input, "input")
-    a, tau = np.linalg.qr(input + 0.0, "raw")
-    return a.mT, tau
+    return K.orthogonal(input, 2)
 
 
 @composite(node="LinalgHouseholderProductBackward0", whole=("input", "tau"), layout="columns")
