@@ -3,13 +3,14 @@
 
 #include "pool.h"
 
-/* x as (batch, channels, inner): inner elements of a channel lie together, or inner is 1 and the channels are columns.
- * Short stretches between the two are left to NumPy. */
+/* x as (batch, channels, inner): inner elements of a channel lie together, or inner is 1 and the channels are columns: also those of
+ * images whose channels are innermost in memory. Short stretches between the two are left to NumPy. */
 enum { SHORTEST = 8 };
 
 struct channel_job {
     int type, training;
     int narrow; /* numbers of 16 bits, as narrow_kind has it; those of channels are float32 */
+    int innermost; /* the channels, in memory */
     size batch, channels, inner;
     const char *x, *g, *mean, *rstd, *weight, *scale, *shift;
     char *out, *first, *second; /* first, second: one number for each channel */
@@ -24,6 +25,7 @@ static int split_channels(PyObject *given, struct channel_job *job)
     job->type = job->narrow ? NPY_FLOAT : PyArray_TYPE(x);
     job->batch = PyArray_DIM(x, 0), job->channels = PyArray_DIM(x, 1), job->inner = 1;
     for (int k = 2; k < ndim; k++) job->inner *= PyArray_DIM(x, k);
+    if (!job->narrow && lies_innermost(x)) job->innermost = 1, job->batch *= job->inner, job->inner = 1;
     return (job->inner < SHORTEST && (job->inner != 1 || job->narrow)) || job->batch * job->channels == 0 ? -1 : 0;
 }
 
@@ -44,9 +46,16 @@ static PyArrayObject *channel_numbers(const struct channel_job *job)
     return (PyArrayObject *)PyArray_SimpleNew(1, &job->channels, job->type);
 }
 
-/* An array like `x`, whose type may be one that NumPy does not have. */
-static PyArrayObject *result_of(PyArrayObject *x)
+/* The numbers of an array as the job wants them to lie: a new reference. */
+static PyArrayObject *laid(const struct channel_job *job, PyObject *array)
 {
+    return job->innermost ? innermost_of(array) : contiguous(array);
+}
+
+/* An array like `x`, whose type may be one that NumPy does not have. */
+static PyArrayObject *result_of(const struct channel_job *job, PyArrayObject *x)
+{
+    if (job->innermost) return new_innermost(job->type, PyArray_NDIM(x), PyArray_DIMS(x));
     Py_INCREF(PyArray_DESCR(x));
     return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), PyArray_NDIM(x), PyArray_DIMS(x), NULL, NULL, 0, NULL);
 }
@@ -285,7 +294,7 @@ static PyObject *channel_moments(PyObject *module, PyObject *const *args, Py_ssi
     struct channel_job job = {0};
     if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
     if (split_channels(args[0], &job) < 0) NOT_HANDLED();
-    PyArrayObject *x = contiguous(args[0]), *mean = NULL, *variance = NULL;
+    PyArrayObject *x = laid(&job, args[0]), *mean = NULL, *variance = NULL;
     if (!x) return NULL;
     if (!(mean = channel_numbers(&job)) || !(variance = channel_numbers(&job))) {
         Py_DECREF(x);
@@ -305,7 +314,7 @@ static PyObject *channel_affine(PyObject *module, PyObject *const *args, Py_ssiz
     struct channel_job job = {0};
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
     if (split_channels(args[0], &job) < 0 || !is_channel_vector(args[1], &job) || !is_channel_vector(args[2], &job)) NOT_HANDLED();
-    PyArrayObject *x = contiguous(args[0]), *out = x ? result_of(x) : NULL;
+    PyArrayObject *x = laid(&job, args[0]), *out = x ? result_of(&job, x) : NULL;
     if (out) {
         job.x = PyArray_BYTES(x), job.out = PyArray_BYTES(out);
         job.scale = PyArray_BYTES((PyArrayObject *)args[1]), job.shift = PyArray_BYTES((PyArrayObject *)args[2]);
@@ -328,8 +337,8 @@ static PyObject *batch_norm_grad(PyObject *module, PyObject *const *args, Py_ssi
     job.training = PyObject_IsTrue(args[5]);
     const int need_x = PyObject_IsTrue(args[6]);
     PyObject *result = NULL;
-    PyArrayObject *g = contiguous(args[0]), *x = contiguous(given), *out = NULL, *weight = NULL, *bias = NULL;
-    if (g && x && (!need_x || (out = result_of(x))) && (weight = channel_numbers(&job)) && (bias = channel_numbers(&job))) {
+    PyArrayObject *g = laid(&job, args[0]), *x = laid(&job, given), *out = NULL, *weight = NULL, *bias = NULL;
+    if (g && x && (!need_x || (out = result_of(&job, x))) && (weight = channel_numbers(&job)) && (bias = channel_numbers(&job))) {
         job.g = PyArray_BYTES(g), job.x = PyArray_BYTES(x), job.out = out ? PyArray_BYTES(out) : NULL;
         job.mean = PyArray_BYTES((PyArrayObject *)args[2]), job.rstd = PyArray_BYTES((PyArrayObject *)args[3]);
         job.weight = args[4] == Py_None ? NULL : PyArray_BYTES((PyArrayObject *)args[4]);
@@ -354,8 +363,8 @@ static PyObject *channel_blend(PyObject *module, PyObject *const *args, Py_ssize
     if (split_channels(args[1], &job) < 0 || !is_same(args[0], args[1])) NOT_HANDLED();
     for (int k = 2; k < 5; k++)
         if (!is_channel_vector(args[k], &job)) NOT_HANDLED();
-    PyArrayObject *g = contiguous(args[0]), *x = contiguous(args[1]), *out = NULL;
-    if (g && x && (out = result_of(x))) {
+    PyArrayObject *g = laid(&job, args[0]), *x = laid(&job, args[1]), *out = NULL;
+    if (g && x && (out = result_of(&job, x))) {
         job.g = PyArray_BYTES(g), job.x = PyArray_BYTES(x), job.out = PyArray_BYTES(out);
         job.scale = PyArray_BYTES((PyArrayObject *)args[2]), job.mean = PyArray_BYTES((PyArrayObject *)args[3]);
         job.shift = PyArray_BYTES((PyArrayObject *)args[4]);

@@ -82,11 +82,12 @@ static void run_double(const struct job *job, size begin, size end)
                 in[k] = to;
             }
         }
-        job->twice(buffer[MAX_INPUTS], in, n);
-        char *to = job->data[job->nin] + at * job->stride[job->nin];
-        const double *from = buffer[MAX_INPUTS];
         const npy_intp stride = job->stride[job->nin];
-        SCATTER(double, )
+        const int straight = stride == sizeof(double);
+        char *to = job->data[job->nin] + at * stride;
+        const double *from = buffer[MAX_INPUTS];
+        job->twice(straight ? (double *)to : buffer[MAX_INPUTS], in, n);
+        if (!straight) SCATTER(double, )
     }
 }
 

@@ -17,7 +17,7 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(sigmoid, 1, 0.4)         \
     X(sigmoid_grad, 2, 0.15)   \
     X(tanh_grad, 2, 0.15)      \
-    X(gelu, 1, 0.7)            \
+    X(gelu, 1, 0.3)            \
     X(gelu_grad, 2, 0.8)       \
     X(gelu_bend, 2, 0.6)       \
     X(gelu_tanh, 1, 0.5)       \
@@ -29,6 +29,9 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(log_sigmoid, 1, 0.8)     \
     X(log_sigmoid_grad, 2, 0.4)\
     X(leaky_relu, 2, 0.1)      \
+    X(hardshrink, 2, 0.1)      \
+    X(softshrink, 2, 0.1)      \
+    X(shrink_grad, 3, 0.15)    \
     X(leaky_relu_grad, 3, 0.15)\
     X(hardtanh, 3, 0.1)        \
     X(hardtanh_grad, 4, 0.15)  \
@@ -44,6 +47,7 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(rsqrt_grad, 2, 0.15)     \
     X(logit_grad, 5, 0.3)      \
     X(cube, 1, 0.1)            \
+    X(frac, 1, 0.1)            \
     X(lerp, 3, 0.2)            \
     X(scaled_sum, 3, 0.15)     \
     X(square_difference, 2, 0.15)\
@@ -303,12 +307,18 @@ struct depthwise {
     X(depthwise_totals, (void *out, const void *sums, size count))
 
 /* Maxima of windows; places are numbers of the width of a REAL. */
+struct pixel_window { /* the pixels of a window: the first, how many along each axis, how far apart */
+    size first, taps[3], steps[3];
+};
 #define POOLING_KERNELS(X)                                                                                              \
     X(pool_down, (REAL * best, void *places, const REAL *image, size there, size first, const size *taps, const size *steps, size n)) \
     X(pool_nothing, (REAL * best, void *places, size n))                                                                \
     X(pool_raise, (REAL * out, const REAL *x, size stride, size n))                                                     \
     X(pool_across, (REAL * out, void *to_places, const REAL *x, const void *places, size stride, size taps, size dilation, size n)) \
-    X(pool_leave, (REAL * best, int64_t *index, const REAL *from, const void *places, size rows, size pitch, size n))
+    X(pool_leave, (REAL * best, int64_t *index, const REAL *from, const void *places, size rows, size pitch, size n))   \
+    X(pixel_most, (REAL * best, int64_t *index, const REAL *image, const struct pixel_window *w, size n))               \
+    X(pixel_total, (REAL * out, const REAL *image, const struct pixel_window *w, REAL divisor, size n))                 \
+    X(pixel_spread, (REAL * image, const REAL *g, const struct pixel_window *w, REAL divisor, size n))
 
 /* Images sampled at the places of a grid. */
 enum { SAMPLES = 64, SAMPLING_AXES = 3, SAMPLING_TAPS = 16 }; /* places of a block; a tap is a neighbour that counts */

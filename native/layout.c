@@ -99,6 +99,41 @@ PyObject *layout_rows(PyObject *array)
     return PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER);
 }
 
+int lies_innermost(PyArrayObject *x)
+{
+    const int ndim = PyArray_NDIM(x);
+    npy_intp step = PyArray_ITEMSIZE(x);
+    if (ndim < 3 || PyArray_IS_C_CONTIGUOUS(x) || !PyArray_ISALIGNED(x)) return 0;
+    for (int k = ndim; k > 0; k--) { /* the channels, the others from the last one on, the images */
+        const int axis = k == ndim ? 1 : k == 1 ? 0 : k;
+        if (PyArray_DIM(x, axis) != 1 && PyArray_STRIDE(x, axis) != step) return 0;
+        step *= PyArray_DIM(x, axis);
+    }
+    return 1;
+}
+
+PyArrayObject *new_innermost(int type, int ndim, const npy_intp *shape)
+{
+    PyArrayObject *found = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, type);
+    if (!found) return NULL;
+    npy_intp step = PyArray_ITEMSIZE(found), *strides = PyArray_STRIDES(found);
+    for (int k = ndim; k > 0; k--) {
+        const int axis = k == ndim ? 1 : k == 1 ? 0 : k;
+        strides[axis] = step, step *= shape[axis];
+    }
+    PyArray_UpdateFlags(found, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS);
+    return found;
+}
+
+PyArrayObject *innermost_of(PyObject *array)
+{
+    PyArrayObject *x = (PyArrayObject *)array;
+    if (lies_innermost(x)) return (PyArrayObject *)Py_NewRef(array);
+    PyArrayObject *copy = new_innermost(PyArray_TYPE(x), PyArray_NDIM(x), PyArray_DIMS(x));
+    if (copy) fast_copy(x, PyArray_BYTES(copy), PyArray_STRIDES(copy));
+    return copy;
+}
+
 /* restrided(x, shape, strides): the memory from where x begins in this shape, with these steps in elements; the caller knows that it is there */
 static PyObject *restrided(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {

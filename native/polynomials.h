@@ -29,6 +29,34 @@ static inline double exp_poly_f64(double x)
     return p;
 }
 
+/* log2(erfc(x / sqrt(2))) / x for 0 <= x <= 4, and for 0 <= x <= 5.5 */
+static inline float tail_slope_4(float x)
+{
+    float z = x * x, even = 2.78125043e-07f, odd = -5.9157619e-06f;
+    even = even * z + 5.17171975e-05f;
+    even = even * z - 0.000138860414f;
+    even = even * z - 0.0525416508f;
+    even = even * z - 1.15110743f;
+    odd = odd * z - 0.000205415578f;
+    odd = odd * z + 0.00710426783f;
+    odd = odd * z - 0.459189802f;
+    return odd * x + even;
+}
+static inline float tail_slope_5(float x)
+{
+    float z = x * x, even = 2.78522538e-09f, odd = -1.01524044e-07f;
+    even = even * z + 1.64885626e-06f;
+    even = even * z + 9.21315586e-05f;
+    even = even * z + 3.17971826e-05f;
+    even = even * z - 0.0524463132f;
+    even = even * z - 1.15110493f;
+    odd = odd * z - 1.55892667e-05f;
+    odd = odd * z - 0.000310367555f;
+    odd = odd * z + 0.00693512522f;
+    odd = odd * z - 0.459216207f;
+    return odd * x + even;
+}
+
 /* exp(z^2) erfc(z) (z + 3) as a function of (z - 3) / (z + 3) for 0 <= z <= 10.2 */
 static inline float erfcx_poly_f32(float x)
 {

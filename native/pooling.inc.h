@@ -163,6 +163,73 @@ static void F(pool_leave)(REAL *restrict best, int64_t *restrict index, const RE
         for (; i < n; i++) best[i] = from[i], index[i] = at[i] == NOWHERE ? -1 : at[i];
     }
 }
+
+/* ---- images whose n channels are innermost in memory: a window is of whole pixels ---- */
+
+#define EACH_PIXEL(w, row, ...)                                                                           \
+    for (size a = 0; a < (w)->taps[0]; a++)                                                               \
+        for (size b = 0; b < (w)->taps[1]; b++)                                                           \
+            for (size c = 0; c < (w)->taps[2]; c++) {                                                     \
+                const size row = ((w)->first + a * (w)->steps[0] + b * (w)->steps[1] + c * (w)->steps[2]); \
+                __VA_ARGS__                                                                               \
+            }
+
+/* The largest of each channel, the last of NaNs and otherwise the first of equals; without `index`, without their places. */
+static void F(pixel_most)(REAL *restrict best, int64_t *restrict index, const REAL *restrict image, const struct pixel_window *w, size n)
+{
+    size i = 0;
+    for (; i + F(gemm_step) <= n; i += F(gemm_step)) {
+        F(vector) most = LOAD(image + w->first * n + i);
+        F(places_of) where = (F(places_of)){0} + (F(place))w->first;
+        EACH_PIXEL(w, row, {
+            const F(vector) value = LOAD(image + row * n + i);
+            const F(places_of) better = (value > most) | (value != value);
+            most = CHOOSE_VALUE(better, value, most);
+            where = CHOOSE(better, (F(places_of)){0} + (F(place))row, where);
+        })
+        STORE(best + i, most);
+        F(place) places[F(gemm_step)];
+        PLACES(places) = where;
+        if (index) for (int k = 0; k < F(gemm_step); k++) index[i + k] = places[k];
+    }
+    for (; i < n; i++) {
+        REAL most = image[w->first * n + i];
+        size where = w->first;
+        EACH_PIXEL(w, row, {
+            const REAL value = image[row * n + i];
+            if (value > most || value != value) most = value, where = row;
+        })
+        best[i] = most;
+        if (index) index[i] = where;
+    }
+}
+static void F(pixel_total)(REAL *restrict out, const REAL *restrict image, const struct pixel_window *w, REAL divisor, size n)
+{
+    size i = 0;
+    for (; i + F(gemm_step) <= n; i += F(gemm_step)) {
+        F(vector) total = {0};
+        EACH_PIXEL(w, row, { total += LOAD(image + row * n + i); })
+        STORE(out + i, total / divisor);
+    }
+    for (; i < n; i++) {
+        REAL total = 0;
+        EACH_PIXEL(w, row, { total += image[row * n + i]; })
+        out[i] = total / divisor;
+    }
+}
+static void F(pixel_spread)(REAL *restrict image, const REAL *restrict g, const struct pixel_window *w, REAL divisor, size n)
+{
+    size i = 0;
+    for (; i + F(gemm_step) <= n; i += F(gemm_step)) {
+        const F(vector) share = LOAD(g + i) / divisor;
+        EACH_PIXEL(w, row, { STORE(image + row * n + i, LOAD(image + row * n + i) + share); })
+    }
+    for (; i < n; i++) {
+        const REAL share = g[i] / divisor;
+        EACH_PIXEL(w, row, { image[row * n + i] += share; })
+    }
+}
+#undef EACH_PIXEL
 #undef NOWHERE
 #undef PLACES
 #undef CHOOSE

@@ -14,6 +14,8 @@ struct pooling {
     const char *image;
     char *out;
     int64_t *index;
+    size channels; /* that are innermost in memory; otherwise 0 */
+    int work;
     int failed;
     size columns[2], first[TABLE], last[TABLE]; /* of the last axis: the places of windows that see the image, and which windows do */
 };
@@ -278,6 +280,80 @@ static size pitch_of(const struct pooling *p)
 DEFINE_POOLS(float, f32)
 DEFINE_POOLS(double, f64)
 
+/* ---- channels innermost in memory: rows of windows, or images of gradients, one after another ---- */
+
+enum inside_work { LARGEST, AVERAGE, SPREAD };
+
+/* The pixels of the window (z, y, x), and how many elements it averages over. */
+static struct pixel_window window_at(const struct pooling *p, size z, size y, size x, double *count)
+{
+    const struct seen_rows s = rows_of(p, z, y);
+    const size start = x * p->stride[2] - p->padding[2];
+    size from, to;
+    inside(p, 2, start, 0, &from, &to);
+    *count = p->divisor ? p->divisor : extent(p, 0, z) * extent(p, 1, y) * extent(p, 2, x);
+    return (struct pixel_window){s.first + start + from * p->dilation[2], {s.taps[0], s.taps[1], to - from},
+                                 {s.steps[0], s.steps[1], p->dilation[2]}};
+}
+
+#define DEFINE_INSIDE(REAL, SUFFIX)                                                                            \
+    /* Results: REAL *out, of gradients that of the image; the other one is read. */                            \
+    static void inside_row_##SUFFIX(struct pooling *p, size plane, size z, size y)                             \
+    {                                                                                                          \
+        const size n = p->channels;                                                                            \
+        for (size x = 0; x < p->windows[2]; x++) {                                                             \
+            const size at = (plane * p->count + (z * p->windows[1] + y) * p->windows[2] + x) * n;              \
+            double count;                                                                                      \
+            const struct pixel_window w = window_at(p, z, y, x, &count);                                       \
+            const int seen = w.taps[0] > 0 && w.taps[1] > 0 && w.taps[2] > 0;                                  \
+            const REAL *image = (const REAL *)p->image + plane * p->area * n;                                  \
+            REAL *out = (REAL *)p->out + at;                                                                   \
+            if (p->work == SPREAD)                                                                             \
+                kernels->pixel_spread_##SUFFIX((REAL *)p->out + plane * p->area * n, (const REAL *)p->image + at, &w, (REAL)count, n); \
+            else if (p->work == AVERAGE) kernels->pixel_total_##SUFFIX(out, image, &w, (REAL)count, n);        \
+            else if (seen) kernels->pixel_most_##SUFFIX(out, p->index ? p->index + at : NULL, image, &w, n);   \
+            else                                                                                               \
+                for (size c = 0; c < n; c++) {                                                                 \
+                    out[c] = (REAL)-INFINITY;                                                                  \
+                    if (p->index) p->index[at + c] = -1;                                                       \
+                }                                                                                              \
+        }                                                                                                      \
+    }                                                                                                          \
+    static void inside_task_##SUFFIX(void *context, size begin, size end, int chunk)                           \
+    {                                                                                                          \
+        struct pooling *p = context;                                                                           \
+        const size rows = p->windows[0] * p->windows[1];                                                       \
+        (void)chunk;                                                                                           \
+        for (size item = begin; item < end && !pool_stopped(); item++) {                                       \
+            if (p->work != SPREAD) {                                                                           \
+                inside_row_##SUFFIX(p, item / rows, item % rows / p->windows[1], item % p->windows[1]);        \
+                continue;                                                                                      \
+            }                                                                                                  \
+            memset((REAL *)p->out + item * p->area * p->channels, 0, p->area * p->channels * sizeof(REAL));    \
+            for (size row = 0; row < rows && !pool_stopped(); row++)                                           \
+                inside_row_##SUFFIX(p, item, row / p->windows[1], row % p->windows[1]);                        \
+        }                                                                                                      \
+    }                                                                                                          \
+    static void inside_scatter_##SUFFIX(void *context, size begin, size end, int chunk)                        \
+    {                                                                                                          \
+        struct pooling *p = context;                                                                           \
+        const size n = p->channels;                                                                            \
+        (void)chunk;                                                                                           \
+        for (size plane = begin; plane < end; plane++) {                                                       \
+            REAL *image = (REAL *)p->out + plane * p->area * n;                                                \
+            const REAL *g = (const REAL *)p->image + plane * p->count * n;                                     \
+            const int64_t *index = p->index + plane * p->count * n;                                            \
+            memset(image, 0, p->area * n * sizeof(REAL));                                                      \
+            for (size k = 0; k < p->count; k++, g += n, index += n)                                            \
+                for (size c = 0; c < n; c++) {                                                                 \
+                    if (index[c] < 0 || index[c] >= p->area) p->failed = 1;                                    \
+                    else image[index[c] * n + c] += g[c];                                                      \
+                }                                                                                              \
+        }                                                                                                      \
+    }
+DEFINE_INSIDE(float, f32)
+DEFINE_INSIDE(double, f64)
+
 static int run_pooling(pool_task task, struct pooling *p, size planes, double cost)
 {
     if (p->windows[2]) { /* otherwise it is not about windows, but about places */
@@ -311,6 +387,50 @@ static PyArrayObject *planes_like(PyArrayObject *x, int axes, const size *length
     return new_like(x, PyArray_NDIM(x), shape);
 }
 
+/* Whether a batch of pictures has its channels innermost, and shall be pooled so. */
+static int pooled_inside(struct pooling *p, PyArrayObject *x, int axes)
+{
+    if (axes != 2 || PyArray_NDIM(x) != 4 || !lies_innermost(x) || !PyArray_SIZE(x)) return 0;
+    p->channels = PyArray_DIM(x, 1);
+    return 1;
+}
+
+static PyArrayObject *contiguous_or(int inner, PyObject *array) { return inner ? innermost_of(array) : contiguous(array); }
+
+/* A new array of that kind with pictures of these lengths. */
+static PyArrayObject *pictures_like(PyArrayObject *x, int type, const size *lengths)
+{
+    const npy_intp shape[4] = {PyArray_DIM(x, 0), PyArray_DIM(x, 1), lengths[1], lengths[2]};
+    return new_innermost(type, 4, shape);
+}
+
+/* The work on each row of windows of all images, or, of gradients, on each image. */
+static int run_inside(struct pooling *p, int work, int type, size images)
+{
+    const size taps = p->kernel[1] * p->kernel[2], items = work == SPREAD ? images : images * p->windows[1];
+    const double cost = p->windows[2] * (work == SPREAD ? p->windows[1] : 1) * (5.0 + 0.2 * taps * p->channels);
+    p->work = work;
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED((size)fmin(items * cost, MOST));
+    const int result = pool_run_stoppable(type == NPY_FLOAT ? inside_task_f32 : inside_task_f64, p, items, pool_chunks(items, cost));
+    NPY_END_THREADS
+    return result;
+}
+
+/* What max_pool gives, of such images; the values alone, if `placed` is 0. */
+static PyObject *max_inside(struct pooling *p, PyArrayObject *x, int placed)
+{
+    const int type = PyArray_TYPE(x);
+    PyArrayObject *out = pictures_like(x, type, p->windows), *index = out && placed ? pictures_like(x, NPY_INT64, p->windows) : NULL;
+    if (out && (index || !placed)) {
+        p->image = PyArray_BYTES(x), p->out = PyArray_BYTES(out), p->index = index ? PyArray_DATA(index) : NULL;
+        if (run_inside(p, LARGEST, type, PyArray_DIM(x, 0)) == 0) return placed ? Py_BuildValue("NN", out, index) : (PyObject *)out;
+    }
+    Py_XDECREF(out);
+    Py_XDECREF(index);
+    return NULL;
+}
+
 /* max_pool(x, windows, kernel, stride, padding, dilation) -> (values, places) */
 static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -319,6 +439,7 @@ static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
     const int axes = is_real(args[0]) ? read_pooling(&p, (PyArrayObject *)args[0], args + 1, args[5]) : -1;
     if (axes < 0) NOT_HANDLED();
+    if (pooled_inside(&p, (PyArrayObject *)args[0], axes)) return max_inside(&p, (PyArrayObject *)args[0], 1);
     if (pitch_of(&p) > 4 * p.length[2] + BLOCK) NOT_HANDLED(); /* of which most is padding */
     PyArrayObject *x = contiguous(args[0]);
     if (!x) return NULL;
@@ -348,6 +469,7 @@ static PyObject *max_pool_values(PyObject *module, PyObject *const *args, Py_ssi
     if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
     const int axes = is_real(args[0]) ? read_pooling(&p, (PyArrayObject *)args[0], args + 1, args[5]) : -1;
     if (axes < 0) NOT_HANDLED();
+    if (pooled_inside(&p, (PyArrayObject *)args[0], axes)) return max_inside(&p, (PyArrayObject *)args[0], 0);
     PyArrayObject *x = contiguous(args[0]), *out = x ? planes_like(x, axes, p.windows) : NULL;
     if (out) {
         p.image = PyArray_BYTES(x), p.out = PyArray_BYTES(out);
@@ -372,13 +494,17 @@ static PyObject *max_pool_grad(PyObject *module, PyObject *const *args, Py_ssize
     for (int k = 0; k < AXES - axes; k++) p.length[k] = 1;
     const size counts[] = {planes_of((PyArrayObject *)args[0], axes), p.length[0], p.length[1], p.length[2]};
     if (!is_countable(counts, 1 + AXES)) NOT_HANDLED();
-    PyArrayObject *g = contiguous(args[0]), *index = contiguous(args[1]), *out = g && index ? planes_like(g, axes, p.length) : NULL;
+    const int inner = pooled_inside(&p, (PyArrayObject *)args[0], axes);
+    PyArrayObject *g = contiguous_or(inner, args[0]), *index = contiguous_or(inner, args[1]);
+    PyArrayObject *out = !g || !index ? NULL : inner ? pictures_like(g, PyArray_TYPE(g), p.length) : planes_like(g, axes, p.length);
     if (out) {
         p.area = p.length[0] * p.length[1] * p.length[2], p.count = 1;
         for (int k = 0; k < axes; k++) p.count *= PyArray_DIM(g, PyArray_NDIM(g) - axes + k);
         p.image = PyArray_BYTES(g), p.out = PyArray_BYTES(out), p.index = PyArray_DATA(index);
-        if (run_pooling(PyArray_TYPE(g) == NPY_FLOAT ? max_grad_task_f32 : max_grad_task_f64, &p,
-                        planes_of(g, axes), 0.1 * p.area + 0.8 * p.count) < 0)
+        const int single = PyArray_TYPE(g) == NPY_FLOAT;
+        const double cost = 0.1 * p.area + 0.8 * p.count;
+        const pool_task whole = single ? inside_scatter_f32 : inside_scatter_f64, task = single ? max_grad_task_f32 : max_grad_task_f64;
+        if ((inner ? run_pooling(whole, &p, PyArray_DIM(g, 0), cost * p.channels) : run_pooling(task, &p, planes_of(g, axes), cost)) < 0)
             Py_CLEAR(out);
         else if (p.failed) {
             PyErr_SetString(PyExc_IndexError, "max_pool_grad: an index lies outside the image");
@@ -406,10 +532,13 @@ static PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     const int axes = is_real(args[0]) ? read_pooling(&p, (PyArrayObject *)args[0], args + 1, NULL) : -1;
     if (axes < 0) NOT_HANDLED();
     if (read_average(&p, args[5], args[6]) < 0) return NULL;
-    PyArrayObject *x = contiguous(args[0]), *out = x ? planes_like(x, axes, p.windows) : NULL;
+    const int inner = pooled_inside(&p, (PyArrayObject *)args[0], axes);
+    PyArrayObject *x = contiguous_or(inner, args[0]);
+    PyArrayObject *out = !x ? NULL : inner ? pictures_like(x, PyArray_TYPE(x), p.windows) : planes_like(x, axes, p.windows);
     if (out) {
         p.image = PyArray_BYTES(x), p.out = PyArray_BYTES(out);
-        if (run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? average_task_f32 : average_task_f64, &p, planes_of(x, axes),
+        if (inner ? run_inside(&p, AVERAGE, PyArray_TYPE(x), PyArray_DIM(x, 0)) < 0
+            : run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? average_task_f32 : average_task_f64, &p, planes_of(x, axes),
                         cost_of(&p)) < 0)
             Py_CLEAR(out);
     }
@@ -432,10 +561,13 @@ static PyObject *avg_pool_grad(PyObject *module, PyObject *const *args, Py_ssize
     const size area = p.count;
     p.count = p.area, p.area = area;
     if (read_average(&p, args[5], args[6]) < 0) return NULL;
-    PyArrayObject *g = contiguous(args[0]), *out = g ? planes_like(g, axes, p.length) : NULL;
+    const int inner = pooled_inside(&p, (PyArrayObject *)args[0], axes);
+    PyArrayObject *g = contiguous_or(inner, args[0]);
+    PyArrayObject *out = !g ? NULL : inner ? pictures_like(g, PyArray_TYPE(g), p.length) : planes_like(g, axes, p.length);
     if (out) {
         p.image = PyArray_BYTES(g), p.out = PyArray_BYTES(out);
-        if (run_pooling(PyArray_TYPE(g) == NPY_FLOAT ? average_grad_task_f32 : average_grad_task_f64, &p,
+        if (inner ? run_inside(&p, SPREAD, PyArray_TYPE(g), PyArray_DIM(g, 0)) < 0
+            : run_pooling(PyArray_TYPE(g) == NPY_FLOAT ? average_grad_task_f32 : average_grad_task_f64, &p,
                         planes_of(g, axes), cost_of(&p)) < 0)
             Py_CLEAR(out);
         else if (p.failed) {

@@ -38,6 +38,12 @@ PyObject *cast_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count
 
 PyObject *layout_rows(PyObject *array); /* a new array in C order; layout.c */
 
+/* Images whose channels, axis 1, are innermost in memory: whether they are, without gaps; a new array of such; and a new reference to the
+ * array, if it is one, or to a copy. */
+int lies_innermost(PyArrayObject *x);
+PyArrayObject *new_innermost(int type, int ndim, const npy_intp *shape);
+PyArrayObject *innermost_of(PyObject *array);
+
 /* Changes of context variables: context.c. */
 PyObject *context_set(PyObject *variable, PyObject *value);
 int context_reset(PyObject *variable, PyObject *token);

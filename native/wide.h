@@ -101,31 +101,6 @@ static inline double tail_short(double x)
     return p;
 }
 
-/* (probability of a normal number below x - 1/2) / x for |x| <= 4, as a function of x^2 / 8 - 1: even and odd powers apart, as a chain
- * of so many would wait for itself; to 2^-25 of the probability */
-static inline double centre_short(double x)
-{
-    double w = x * x;
-    double even = 7.107191940709133e-08;
-    even = even * w + 1.0162991890787284e-06;
-    even = even * w + 1.4411580955391817e-05;
-    even = even * w + 0.00015123379743440211;
-    even = even * w + 0.0011613531846884364;
-    even = even * w + 0.006236960316905283;
-    even = even * w + 0.02251815026774526;
-    even = even * w + 0.05593420401138681;
-    even = even * w + 0.17594978076521386;
-    double odd = -3.1452280639973915e-07;
-    odd = odd * w - 3.884401396902265e-06;
-    odd = odd * w - 4.850098095509096e-05;
-    odd = odd * w - 0.0004369651104365114;
-    odd = odd * w - 0.002822334250419317;
-    odd = odd * w - 0.012472324294202905;
-    odd = odd * w - 0.03686932653947469;
-    odd = odd * w - 0.08432144900601145;
-    return even + x * odd;
-}
-
 /* exp(x) for -150 <= x <= 150, and NaN of NaN. The power of two is added to the exponent of the polynomial: the low bits of
  * t are an integer there, and a number converted from float32 has no low bits to disturb a NaN with. */
 static inline double exp_wide(double x)
@@ -267,12 +242,24 @@ static inline float gelu_wide(float x)
     float a = abs_f32(x), bound = a > 14.5f ? 14.5f : a;
     return (float)(passed(x) - (double)bound * tail_wide(bound));
 }
-/* The same for |x| <= 4, where half and what is beside it leave enough of a double. */
-static inline float gelu_centre(float x)
+/* The same in float32 throughout: the probability beyond |x| is half of 2^(|x| slope(|x|)). It is off by some units for every
+ * unit of x^2, which the positive side does not see. */
+static inline float gelu_by(float slope, float x, float a)
 {
-    double d = x;
-    return (float)(d * (0.5 + d * centre_short(d * d * 0.125 - 1.0)));
+    const float magic = 12582911.0f; /* one less than what rounds: the half */
+    float t = slope * a + magic, r = slope * a - (t - magic), power = 1.32647331e-03f;
+    power = power * r + 9.67151299e-03f;
+    power = power * r + 5.55073358e-02f;
+    power = power * r + 2.40222424e-01f;
+    power = power * r + 6.93147004e-01f;
+    power = power * r + 1.0f;
+    float tail = float_of((int32_t)((uint32_t)bits_f32(power) + ((uint32_t)bits_f32(t) << 23)));
+    int32_t up = bits_f32(x);
+    up = up > 0 ? up : 0; /* the larger of x and zero */
+    return float_of(bits_f32(float_of(up) - a * tail) | (bits_f32(x) & (int32_t)0x80000000));
 }
+static inline float gelu_within_4(float x) { float a = abs_f32(x); return gelu_by(tail_slope_4(a), x, a); }
+static inline float gelu_within_5(float x) { float a = abs_f32(x); return gelu_by(tail_slope_5(a), x, a); }
 /* tanh(log(1 + e^x)) = e(e + 2) / (e(e + 2) + 2) */
 static inline float mish_wide(float x)
 {

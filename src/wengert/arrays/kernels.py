@@ -30,6 +30,7 @@ FAMILIES = {
     "elementwise": ("relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_bend",
         "gelu_tanh", "gelu_tanh_grad", "silu", "silu_grad", "softplus", "softplus_grad", "log_sigmoid",
         "log_sigmoid_grad", "mish", "mish_grad", "leaky_relu", "leaky_relu_grad", "hardtanh", "hardtanh_grad",
+        "hardshrink", "softshrink", "shrink_grad", "frac",
         "hardsigmoid", "hardsigmoid_grad", "hardswish", "hardswish_grad", "elu", "elu_grad", "rsqrt", "cube",
         "signum", "square_difference", "lerp", "scaled_sum", "smooth_l1", "bent_grad", "rsqrt_grad", "logit_grad",
         "nan_to_num", "gated", "gated_grad"),

@@ -78,6 +78,23 @@ def seems(a: np.ndarray) -> str:
     return name
 
 
+_INSIDE_OUT = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+_OUTSIDE_IN = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
+
+
+def inside_out(a: Any) -> Any:
+    """Images with their channels as the last dimension, if they lie innermost in memory, without gaps; else None."""
+    if type(a) is not np.ndarray or a.flags.c_contiguous or a.ndim not in _INSIDE_OUT:
+        return None
+    moved = a.transpose(_INSIDE_OUT[a.ndim])
+    return moved if moved.flags.c_contiguous else None
+
+
+def outside_in(a: np.ndarray) -> np.ndarray:
+    """``inside_out`` undone."""
+    return a.transpose(_OUTSIDE_IN[a.ndim])
+
+
 def gapless(a: np.ndarray) -> bool:
     """Whether the elements of ``a`` fill their stretch of memory, each place once, in whatever order."""
     if a.flags.forc:

@@ -82,6 +82,8 @@ softplus, softplus_grad = (_with_parameters("softplus", 1, 1.0, 20.0, exact=True
     _with_parameters("softplus_grad", 2, 1.0, 20.0, exact=True))
 leaky_relu, leaky_relu_grad = (_with_parameters("leaky_relu", 1, exact=True),
     _with_parameters("leaky_relu_grad", 2, exact=True))
+hardshrink, softshrink, shrink_grad = (_with_parameters(name, n) for name, n in (
+    ("hardshrink", 1), ("softshrink", 1), ("shrink_grad", 2)))
 hardtanh, hardtanh_grad = _with_parameters("hardtanh", 1), _with_parameters("hardtanh_grad", 2)
 lerp, smooth_l1, nan_to_num = (_with_parameters("lerp", 2, exact=True), _with_parameters("smooth_l1", 2),
     _with_parameters("nan_to_num", 1))

@@ -34,7 +34,34 @@ def add_up(x: Any, axis: Any, keepdims: Any = False) -> Any:
     """The sum of floating-point or complex numbers in their own type."""
     if x.flags.c_contiguous and (x.dtype.kind == "c" or (x.dtype.kind == "f" and x.dtype.itemsize > 2)):
         return K.sum(x, axis, keepdims)
+    found = in_memory_order(K.sum, x, axis, keepdims) if x.dtype.char in "fd" else None
+    if found is not None:
+        return found
     return _plus(x, axis, None, None, keepdims)
+
+
+_WORTH_TURNING = 1024
+
+
+def in_memory_order(kernel: Any, x: Any, axis: Any, keepdims: Any) -> Any:
+    """A reduction of an array whose dimensions lie in another order in memory, without gaps: in that order. None of
+    small or other ones.
+    """
+    n = x.ndim
+    if type(x) is not np.ndarray or x.size < _WORTH_TURNING or not K.available or axis is None:
+        return None
+    order = sorted(range(n), key=x.strides.__getitem__, reverse=True)
+    turned = x.transpose(order)
+    if not turned.flags.c_contiguous:
+        return None
+    gone = {d + n if d < 0 else d for d in ((axis,) if type(axis) is int else axis)}
+    if not gone <= {*order}:
+        return None
+    y = kernel(turned, tuple([i for i, d in enumerate(order) if d in gone]), False)
+    rest = [d for d in order if d not in gone]
+    if rest:
+        y = in_rows(y.transpose([rest.index(d) for d in sorted(rest)]))
+    return y.reshape([1 if d in gone else size for d, size in enumerate(x.shape)]) if keepdims else y
 
 
 def fold(x: Any, axis: Any, keepdims: Any, kind: int) -> Any:

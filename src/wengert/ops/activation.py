@@ -42,7 +42,7 @@ _in_pieces("hardtanh_grad", lambda g, x, low, high: K.hardtanh_grad(g, x, low, h
 _in_pieces("leaky_relu_grad", lambda g, x, slope: K.leaky_relu_grad(g, x, slope))
 _in_pieces("threshold_grad", lambda g, x, threshold: np.where(x <= threshold, g.dtype.type(0), g))
 for _name in ("hardshrink_grad", "softshrink_grad"):
-    _in_pieces(_name, lambda g, x, lambd: np.where((x <= lambd) & (x >= -lambd), g.dtype.type(0), g))
+    _in_pieces(_name, lambda g, x, lambd: K.shrink_grad(g, x, lambd))
 
 
 def _ordered(input: Any, kind: str, name: str) -> Any:
@@ -275,14 +275,14 @@ def hardswish(input: Array):
     places=("torch", "Tensor", "functional"))
 def hardshrink(input: Array, lambd=0.5):
     """``x`` outside [-lambd, lambd], else 0."""
-    return np.where((floating("hardshrink_cpu", input) <= lambd) & (input >= -lambd), input.dtype.type(0), input)
+    return K.hardshrink(floating("hardshrink_cpu", input), lambd)
 
 
 @operator(grad=dict(input=lambda F, g, input, lambd: F.softshrink_grad(g, input, lambd)))
 def softshrink(input: Array, lambd=0.5):
     """``x`` moved towards 0 by ``lambd``, 0 within."""
     _check_not_negative(floating("softshrink_check", input).dtype, lambd)
-    return input - K.hardtanh(input, -lambd, lambd)
+    return K.softshrink(input, lambd)
 
 
 def _check_not_negative(d: Any, lambd: float) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, as_copy, new_filled
+from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.errors import check_countable
+from ..arrays.layouts import inside_out, outside_in
 from ..arrays.reduce import add_slices
 from ..arrays.strides import expanded
 from .errors import common_shape
@@ -192,6 +193,8 @@ def flip(input: Array, dims):
     key = [slice(None)] * input.ndim
     for d in dims_of(dims, input.ndim) if len(dims) else ():
         key[d] = slice(None, None, -1)
+    if (moved := inside_out(input)) is not None:
+        return outside_in(K.in_order(moved[(key[0], *key[2:], key[1])]))
     return K.in_order(input[tuple(key)])
 
 
@@ -218,7 +221,7 @@ def _roll_back(F: Any, g: Any, shifts: Any, dims: Any) -> Any:
 _FEW_ROLLED = 1 << 12
 
 
-@operator(grad=dict(input=_roll_back), linear=True, layout="rows")
+@operator(grad=dict(input=_roll_back), linear=True)
 def roll(input: Array, shifts, dims=()):
     """The elements moved on by ``shifts`` along ``dims``, the last to the front; without ``dims`` in row-major order.
 
@@ -230,12 +233,16 @@ def roll(input: Array, shifts, dims=()):
     if not shifts:
         raise RuntimeError("`shifts` required")
     if not dims and len(shifts) == 1:
-        return np.roll(input, shifts[0])
+        return in_rows(np.roll(input, shifts[0]))
     if dims and not input.ndim:
         raise no_dimensions(dims[0])
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    return _rolled(input, shifts, tuple([axis(d, input.ndim) for d in dims]) if input.ndim else ())
+    dims = tuple([axis(d, input.ndim) for d in dims]) if input.ndim else ()
+    if (moved := inside_out(input)) is not None:
+        last = input.ndim - 1
+        return outside_in(_rolled(moved, shifts, tuple([last if d == 1 else d - (d > 1) for d in dims])))
+    return in_rows(_rolled(input, shifts, dims))
 
 
 def _rolled(a: Array, shifts: Any, dims: tuple[int, ...]) -> Array:

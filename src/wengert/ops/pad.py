@@ -13,6 +13,7 @@ from ..arrays.array_likes import as_copy, new_filled
 from ..arrays.dtypes import FLOAT8_IN_USE, as_number
 from ..arrays.errors import refuse_overflow
 from ..arrays.float8 import converted
+from ..arrays.layouts import inside_out, outside_in
 from .indexed import index_added
 from .operator import Array, family
 
@@ -31,6 +32,15 @@ def _pairs(pad: tuple[int, ...], ndim: int) -> list[tuple[int, int]]:
     return [(0, 0)] * (ndim - len(row)) + row[::-1]
 
 
+def _padded_as_it_lies(input: Array, pairs: list[tuple[int, int]], mode: int, value: Any) -> Any:
+    """``K.padded``, with the channels of images left where they lie."""
+    moved = inside_out(input)
+    if moved is None:
+        return K.padded(input, pairs, mode, value)
+    found = K.padded(moved, [pairs[0], *pairs[2:], pairs[1]], mode, value)
+    return found if found is None else outside_in(found)
+
+
 @operator(grad=dict(input=lambda F, g, pad: F.constant_pad_nd(g, tuple(-n for n in pad))), places=("torch",),
     layout="channels")
 def constant_pad_nd(input: Array, pad, value=0):
@@ -39,7 +49,7 @@ def constant_pad_nd(input: Array, pad, value=0):
     ``pad`` is ``(before, after)`` of the last dimension, then of the one before it, and so on.
     """
     pairs = _pairs(tuple(pad), input.ndim)
-    if type(input) is np.ndarray and (found := K.padded(input, pairs, 0, value)) is not None:
+    if type(input) is np.ndarray and (found := _padded_as_it_lies(input, pairs, 0, value)) is not None:
         return found
     shape = tuple([n + a + b for n, (a, b) in zip(input.shape, pairs)])
     inner = tuple([slice(a if a > 0 else 0, m - b if b > 0 else m) for m, (a, b) in zip(shape, pairs)])
@@ -210,7 +220,7 @@ def _padding(mode: str, word: str, spatial: int) -> None:
         layout="rows" if mode == "circular" else "channels")
     def padded(input: Array, pad):
         if type(input) is np.ndarray and input.size:
-            whole = K.padded(input, _checked(mode, input.shape, pad, spatial), _MODES[mode], None)
+            whole = _padded_as_it_lies(input, _checked(mode, input.shape, pad, spatial), _MODES[mode], None)
             if whole is not None:
                 return whole
         found = _places(mode, input.shape, pad, spatial)

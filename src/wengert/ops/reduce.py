@@ -12,7 +12,7 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
 from ..arrays.errors import warn
 from ..arrays.plain.shortcuts import LARGEST, LEAST
-from ..arrays.reduce import add_up, fold, in_doubles, sum_halves, truth, wide_type
+from ..arrays.reduce import add_up, fold, in_doubles, in_memory_order, sum_halves, truth, wide_type
 from .operator import Array, family
 from .pointwise import widened
 from .refusals import unsupported
@@ -125,6 +125,10 @@ for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):
         wide = wide_type(d)
         if dtype is None and K.available and d.kind in "fV" and input.flags.c_contiguous:
             return K.mean(input, axes_of(dim, input.ndim), keepdim)
+        if dtype is None and d.kind == "f" and wide is None:
+            found = in_memory_order(K.mean, input, axes_of(dim, input.ndim), keepdim)
+            if found is not None:
+                return found
         if wide is None:
             return total(input, axes_of(dim, input.ndim), keepdim, dtype) / count(input.shape, dim)
         return (_plus(input, axes_of(dim, input.ndim), wide, None, keepdim) / count(input.shape, dim)).astype(d)

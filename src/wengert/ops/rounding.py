@@ -66,7 +66,7 @@ def special_round(F, input, *, decimals=0):
 @operator(grad=dict(input=lambda F, g: g), inplace=True)
 def frac(input: Array):
     """The fraction of each element, with its sign."""
-    return input - K.trunc(floating("frac_cpu", input))
+    return K.frac(floating("frac_cpu", input))
 
 
 def _sign(input: Any) -> Any:

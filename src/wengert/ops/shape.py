@@ -12,7 +12,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_copy, in_rows
 from ..arrays.errors import as_is
-from ..arrays.layouts import seems
+from ..arrays.layouts import inside_out, outside_in, seems
 from .operator import Array, Arrays, family
 from .views import axis, no_dimensions, resolve_shape
 
@@ -44,11 +44,16 @@ def common(arrays: list[Any]) -> list[Any]:
 
 def _joined(arrays: Any, dim: int, looks: Any) -> Any:
     """``arrays`` one after another: row by row, or channels innermost where they are so in all of ``looks``."""
+    names = {seems(x) for x in looks} if arrays[0].ndim in (4, 5) else set()
+    n, inside = arrays[0].ndim, len(names) == 1 and names != {"contiguous_format"}
+    moved = [inside_out(x) for x in arrays] if inside else ()
+    if inside and -n <= dim < n and all(x is not None for x in moved):
+        found = K.joined(moved, dim if not dim % n else n - 1 if dim % n == 1 else dim % n - 1, False)
+        if found is not None:
+            return outside_in(found)
     a = np.concatenate(arrays, dim)
-    if a.ndim in (4, 5):
-        names = {seems(x) for x in looks}
-        if names != {"contiguous_format"} and len(names) == 1:
-            return np.moveaxis(in_rows(np.moveaxis(a, 1, -1)), -1, 1)
+    if inside and a.ndim in (4, 5):
+        return np.moveaxis(in_rows(np.moveaxis(a, 1, -1)), -1, 1)
     return a if a.flags.c_contiguous else a.copy()
 
 

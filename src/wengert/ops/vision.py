@@ -15,6 +15,7 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import in_rows
 from ..arrays.dtypes import is_half
 from ..arrays.errors import check_countable, warn
+from ..arrays.layouts import inside_out
 from ..arrays.plain import sampling as S
 from ..arrays.plain.sampling import far, near
 from ..arrays.reduce import add_slices
@@ -296,6 +297,12 @@ def upsample_bilinear(F, input, size=None, scale_factor=None):
 # -- rearranging ------------------------------------------------------------------------------------------------------
 
 
+def _lies_inside(F: Any, x: Any) -> bool:
+    """Whether the channels of a batch of pictures lie innermost in memory."""
+    a: Any = x if F.raw else getattr(x, "_wg_data", None)
+    return x.ndim == 4 and inside_out(a) is not None and a.ndim == 4
+
+
 @composite(places=("torch", "functional"), node="PixelShuffleBackward0", whole=("input",), layout="channels")
 def pixel_shuffle(F, input, upscale_factor):
     """Channels become pixels: ``(*, C r^2, H, W) -> (*, C, H r, W r)``. Shi et al., 2016."""
@@ -310,6 +317,10 @@ def pixel_shuffle(F, input, upscale_factor):
         raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
             f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")
     k = len(lead)
+    if _lies_inside(F, input):  # then pixels are taken apart, where they lie
+        x = F.reshape(F.permute(input, (0, 2, 3, 1)), (*lead, h, w, c // (r * r), r, r))
+        x = F.reshape(F.permute(x, (0, 1, 4, 2, 5, 3)), (*lead, h * r, w * r, c // (r * r)))
+        return F.permute(x, (0, 3, 1, 2))
     x = F.reshape(input, (*lead, c // (r * r), r, r, h, w))
     x = F.permute(x, (*range(k), k, k + 3, k + 1, k + 4, k + 2))
     return F.reshape(x, (*lead, c // (r * r), h * r, w * r))
@@ -331,6 +342,10 @@ def pixel_unshuffle(F, input, downscale_factor):
     if 0 in input.shape:
         return F.clone(input)  # not taken apart
     k = len(lead)
+    if _lies_inside(F, input):
+        x = F.reshape(F.permute(input, (0, 2, 3, 1)), (*lead, h // r, r, w // r, r, c))
+        x = F.reshape(F.permute(x, (0, 1, 3, 5, 2, 4)), (*lead, h // r, w // r, c * r * r))
+        return F.permute(x, (0, 3, 1, 2))
     x = F.reshape(input, (*lead, c, h // r, r, w // r, r))
     x = F.permute(x, (*range(k), k, k + 2, k + 4, k + 1, k + 3))
     return F.reshape(x, (*lead, c * r * r, h // r, w // r))
@@ -345,6 +360,9 @@ def channel_shuffle(F, input, groups):
     n, c, *space = input.shape
     if groups <= 0 or c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+    if _lies_inside(F, input):
+        x = F.reshape(F.permute(input, (0, 2, 3, 1)), (n, *space, groups, c // groups))
+        return F.permute(F.reshape(F.transpose(x, 3, 4), (n, *space, c)), (0, 3, 1, 2))
     x = F.transpose(F.reshape(input, (n, groups, c // groups, *space)), 1, 2)
     return F.reshape(x, tuple(input.shape))
 

@@ -164,6 +164,31 @@ def leaky_relu_grad(g: Array, x: Array, slope: float) -> Array:
 
 
 @_elementwise
+def hardshrink(x: Array, bound: float) -> Array:
+    """``x`` outside ``[-bound, bound]``, zero within."""
+    return np.where((x <= bound) & (x >= -bound), x.dtype.type(0), x)
+
+
+@_elementwise
+def softshrink(x: Array, bound: float) -> Array:
+    """``x`` moved towards zero by ``bound``, zero within."""
+    near = np.where(x > bound, x - bound, np.where(np.isnan(x), x, x.dtype.type(0)))
+    return np.where(x < -bound, x + bound, near)
+
+
+@_elementwise
+def shrink_grad(g: Array, x: Array, bound: float) -> Array:
+    """``g`` where ``x`` lies outside ``[-bound, bound]``, zero within."""
+    return np.where((x <= bound) & (x >= -bound), g.dtype.type(0), g)
+
+
+@_elementwise
+def frac(x: Array) -> Array:
+    """The fraction of ``x``, with its sign."""
+    return x - np.trunc(x)
+
+
+@_elementwise
 def _limited(x: Array, low: float, high: float) -> Array:
     return np.clip(x, x.dtype.type(low), x.dtype.type(high))
 
