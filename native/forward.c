@@ -21,7 +21,7 @@ static int is_constant(PyObject *value)
 static inline int is_number(const Operation *self, PyObject *value)
 {
     const int moves = self->writes && self->promote == NO_PROMOTION && self->kernel == Py_None;
-    return PyFloat_CheckExact(value) || PyLong_CheckExact(value) || (moves && PyBool_Check(value));
+    return PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyComplex_CheckExact(value) || (moves && PyBool_Check(value));
 }
 
 /* Take the arguments apart; 0 if the general path has to. `number`: where a Python number stands for a tensor, or -1. */
@@ -374,6 +374,15 @@ static PyObject *boxed_half(PyObject *number, PyArray_Descr *d)
     return box;
 }
 
+/* A Python number among the arguments as an array; 0 with an error. */
+static int box(struct call *c, int number, int type)
+{
+    if (!(c->boxed = PyArray_SimpleNew(0, NULL, type))) return 0;
+    if (PyArray_SETITEM((PyArrayObject *)c->boxed, PyArray_BYTES((PyArrayObject *)c->boxed), c->args[number]) < 0) return 0;
+    c->raw[number] = c->boxed;
+    return 1;
+}
+
 /* What the kernel or the forward gives; NULL where it fails or the general path has to be taken, which `general` says. `into`: where
  * the kernel writes its result, or NULL. */
 PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *general)
@@ -389,6 +398,10 @@ PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *g
     if (!d) return NULL;
     const int floating = d == at.f32 || d == at.f64;
     c->conjugates = !(self->halves & REAL) && (d == at.c64 || d == at.c128);
+    if (number >= 0 && PyComplex_CheckExact(c->args[number])) {
+        if (!c->conjugates || (self->promote == NO_PROMOTION && !(self->halves & KERNEL_TAKES)) || !box(c, number, d->type_num)) return NULL;
+        number = -1;
+    }
     const int half = PyArray_ISNBO(d->byteorder) && (d->type_num == NPY_HALF || is_brain(d->type_num));
     if (half) {
         if (number >= 0 && (self->promote != NO_PROMOTION || self->halves & KERNEL_TAKES) && !(self->halves & IN_FLOAT32)) {
@@ -404,11 +417,9 @@ PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *g
     }
     const int by_kernel = floating && self->kernel != Py_None && all_defaults(self, c->args);
     /* Where arguments are promoted, a forward expects arrays, and so do most rules of a number that comes first. */
-    if (number >= 0 && self->promote != NO_PROMOTION && (!by_kernel || (number == 0 && !(self->numbers & RULES_TAKE_FIRST)))) {
-        if (!(c->boxed = PyArray_SimpleNew(0, NULL, half ? NPY_FLOAT : d->type_num))) return NULL;
-        if (PyArray_SETITEM((PyArrayObject *)c->boxed, PyArray_BYTES((PyArrayObject *)c->boxed), c->args[number]) < 0) return NULL;
-        c->raw[number] = c->boxed;
-    }
+    if (number >= 0 && self->promote != NO_PROMOTION && (!by_kernel || (number == 0 && !(self->numbers & RULES_TAKE_FIRST))) &&
+        !box(c, number, half ? NPY_FLOAT : d->type_num))
+        return NULL;
     if (by_kernel) {
         PyObject *operands[MAX_PARAMS + 1];
         int n = 0;

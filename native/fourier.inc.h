@@ -1,11 +1,9 @@
 /* Discrete Fourier transforms of FOURIER_LINES lines side by side, for one REAL type and one instruction set: every number of a line is a row of
  * a buffer, real and imaginary parts apart, and each stage (Stockham's, of radix 4, 2, 3, 5 or a larger prime) goes along whole rows. */
 
-#ifdef __GNUC__
-#define ALONG _Pragma("GCC ivdep") for (size q = 0; q < run; q++)
-#else
-#define ALONG for (size q = 0; q < run; q++)
-#endif
+/* A row, FOURIER_LINES numbers at a time: a length that the compiler knows. */
+#define IVDEP _Pragma("GCC ivdep")
+#define ALONG for (size at = 0; at < run; at += FOURIER_LINES) IVDEP for (size q = at; q < at + FOURIER_LINES; q++)
 
 typedef struct {
     REAL *re, *im;
@@ -70,42 +68,45 @@ static inline __attribute__((always_inline)) void F(fourier_places)(F(parts) to,
 }
 #undef TURNED
 
-/* The same for an odd radix, FOURIER_LINES numbers at a time; `roots` has its roots of one. Numbers at equal distance from the first one
- * meet the same cosine and opposite sines. */
+/* Numbers of a row that are in one register. */
+typedef REAL F(span) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+
+/* The same for an odd radix; `roots` has its roots of one. Numbers at equal distance from the first one meet the same cosine and
+ * opposite sines. */
 static void F(fourier_prime)(F(parts) to, F(parts) from, int radix, size far, size run, const REAL *w, const REAL *roots, size places)
 {
-    enum { L = FOURIER_LINES, MOST = FOURIER_PRIME / 2 };
+    enum { MOST = FOURIER_PRIME / 2, L = VECTOR_BYTES / sizeof(REAL) };
+#define AT(p) (*(F(span) *)(p))
     const int half = radix / 2;
     for (size p = 0; p < places; p++, w += 2 * radix)
         for (size at = 0; at < run; at += L) {
-            const REAL *x = from.re + p * run + at, *y = from.im + p * run + at;
+            REAL *x = from.re + p * run + at, *y = from.im + p * run + at;
             REAL *to_re = to.re + radix * p * run + at, *to_im = to.im + radix * p * run + at;
-            REAL sum_re[MOST][L], sum_im[MOST][L], less_re[MOST][L], less_im[MOST][L], all_re[L], all_im[L];
-            for (size q = 0; q < L; q++) all_re[q] = x[q], all_im[q] = y[q];
-            for (int k = 0; k < half; k++)
-                for (size q = 0; q < L; q++) {
-                    const size one = (k + 1) * far + q, other = (radix - 1 - k) * far + q;
-                    all_re[q] += sum_re[k][q] = x[one] + x[other], all_im[q] += sum_im[k][q] = y[one] + y[other];
-                    less_re[k][q] = x[one] - x[other], less_im[k][q] = y[one] - y[other];
-                }
-            for (size q = 0; q < L; q++) to_re[q] = all_re[q], to_im[q] = all_im[q];
+            const F(span) first_re = AT(x), first_im = AT(y);
+            F(span) sum_re[MOST], sum_im[MOST], less_re[MOST], less_im[MOST], all_re = first_re, all_im = first_im;
+            for (int k = 0; k < half; k++) {
+                const size one = (k + 1) * far, other = (radix - 1 - k) * far;
+                all_re += sum_re[k] = AT(x + one) + AT(x + other), all_im += sum_im[k] = AT(y + one) + AT(y + other);
+                less_re[k] = AT(x + one) - AT(x + other), less_im[k] = AT(y + one) - AT(y + other);
+            }
+            AT(to_re) = all_re, AT(to_im) = all_im;
             for (int j = 1; j <= half; j++) {
-                REAL er[L], ei[L], gr[L] = {0}, gi[L] = {0};
-                for (size q = 0; q < L; q++) er[q] = x[q], ei[q] = y[q];
+                F(span) er = first_re, ei = first_im, gr = {0}, gi = {0};
                 for (int k = 0, place = j; k < half; k++) {
                     const REAL c = roots[2 * place], s = roots[2 * place + 1]; /* minus the sine */
-                    for (size q = 0; q < L; q++) er[q] += c * sum_re[k][q], ei[q] += c * sum_im[k][q], gr[q] -= s * less_im[k][q], gi[q] += s * less_re[k][q];
+                    er += c * sum_re[k], ei += c * sum_im[k], gr -= s * less_im[k], gi += s * less_re[k];
                     place = place + j < radix ? place + j : place + j - radix;
                 }
                 const REAL *one = w + 2 * j, *other = w + 2 * (radix - j);
-                REAL *one_re = to_re + j * run, *one_im = to_im + j * run, *other_re = to_re + (radix - j) * run, *other_im = to_im + (radix - j) * run;
-                for (size q = 0; q < L; q++) {
-                    const REAL ar = er[q] + gr[q], ai = ei[q] + gi[q], br = er[q] - gr[q], bi = ei[q] - gi[q];
-                    one_re[q] = p ? ar * one[0] - ai * one[1] : ar, one_im[q] = p ? ar * one[1] + ai * one[0] : ai;
-                    other_re[q] = p ? br * other[0] - bi * other[1] : br, other_im[q] = p ? br * other[1] + bi * other[0] : bi;
-                }
+                const size low = j * run, high = (radix - j) * run;
+                const F(span) ar = er + gr, ai = ei + gi, br = er - gr, bi = ei - gi;
+                if (p) {
+                    AT(to_re + low) = ar * one[0] - ai * one[1], AT(to_im + low) = ar * one[1] + ai * one[0];
+                    AT(to_re + high) = br * other[0] - bi * other[1], AT(to_im + high) = br * other[1] + bi * other[0];
+                } else AT(to_re + low) = ar, AT(to_im + low) = ai, AT(to_re + high) = br, AT(to_im + high) = bi;
             }
         }
+#undef AT
 }
 
 /* One stage: `left` numbers are still to be transformed, in rows of `run`; w has `radix` twiddles for each of left / radix places. */
@@ -125,7 +126,7 @@ static void F(fourier_stage)(F(parts) to, F(parts) from, int radix, size left, s
 }
 
 /* All stages; the buffer that has the result. */
-static F(parts) F(fourier_stages)(const struct fourier *f, F(parts) a, F(parts) b)
+static F(parts) F(fourier_stages)(const struct fourier_plan *f, F(parts) a, F(parts) b)
 {
     const REAL *w = f->twiddles, *roots = f->roots;
     size left = f->m, run = FOURIER_LINES;
@@ -174,8 +175,96 @@ static inline __attribute__((always_inline)) void F(paired)(F(pair) *restrict pa
     for (size k = 0; k < FOURIER_LINES; k++) pairs[k].re = re[k] * scale, pairs[k].im = im[k] * scale;
 }
 
+#if VECTOR_BYTES / (4 + 4 * !SINGLE) == 16
+#define LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#elif VECTOR_BYTES / (4 + 4 * !SINGLE) == 8
+#define LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#elif VECTOR_BYTES / (4 + 4 * !SINGLE) == 4
+#define LOW 0, 4, 1, 5
+#define HIGH 2, 6, 3, 7
+#else
+#define LOW 0, 2
+#define HIGH 1, 3
+#endif
+#ifdef __clang__
+#define MIXED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#if SINGLE
+typedef int32_t F(shuffling) __attribute__((vector_size(VECTOR_BYTES)));
+#else
+typedef int64_t F(shuffling) __attribute__((vector_size(VECTOR_BYTES)));
+#endif
+#define MIXED(a, b, ...) __builtin_shuffle(a, b, (F(shuffling)){__VA_ARGS__})
+#endif
+
+/* A square of as many numbers as a register has, transposed: the rows of one half are interleaved with those of the other, again and again. */
+static inline __attribute__((always_inline)) void F(fourier_square)(REAL *const *to, size to_column, const REAL *const *from, size column)
+{
+    enum { S = VECTOR_BYTES / sizeof(REAL) };
+    F(span) row[S], next[S];
+#pragma GCC unroll 16
+    for (int k = 0; k < S; k++) row[k] = *(const F(span) *)(from[k] + column);
+#pragma GCC unroll 4
+    for (int half = 1; half < S; half *= 2) {
+#pragma GCC unroll 8
+        for (int k = 0; k < S / 2; k++) next[2 * k] = MIXED(row[k], row[k + S / 2], LOW), next[2 * k + 1] = MIXED(row[k], row[k + S / 2], HIGH);
+#pragma GCC unroll 16
+        for (int k = 0; k < S; k++) row[k] = next[k];
+    }
+#pragma GCC unroll 16
+    for (int k = 0; k < S; k++) *(F(span) *)(to[k] + to_column) = row[k];
+}
+#undef LOW
+#undef HIGH
+#undef MIXED
+
+static inline __attribute__((always_inline)) void F(fourier_transposed)(REAL *const *to, const REAL *const *from)
+{
+    enum { S = VECTOR_BYTES / sizeof(REAL) };
+    for (size k = 0; k < FOURIER_LINES; k += S)
+        for (size q = 0; q < FOURIER_LINES; q += S) F(fourier_square)(to + q, k, from + k, q);
+}
+
+/* Lines that are apart from each other: 16 REALs of each, which are 8 numbers of a complex one (`width` 2) or 16 of a real one. */
+static void F(fourier_load_apart)(F(parts) to, const struct F(lanes) *lanes, size numbers, const size width)
+{
+    enum { L = FOURIER_LINES };
+    REAL part[L * L] = {0}, unused[L], *rows[L];
+    const REAL *from[L];
+    for (size j = 0; j < numbers; j += L / width) {
+        const size n = numbers - j < L / width ? numbers - j : L / width, bytes = n * width * sizeof(REAL);
+        for (size k = 0; k < L; k++) {
+            const char *there = lanes->at[k] + j * width * sizeof(REAL);
+            rows[k] = k / width >= n ? unused : (width == 2 && k % 2 ? to.im : to.re) + (j + k / width) * L;
+            from[k] = n == L / width ? (const REAL *)there : memcpy(part + k * L, there, bytes);
+        }
+        F(fourier_transposed)(rows, from);
+    }
+}
+static void F(fourier_store_apart)(const struct F(lanes) *lanes, F(parts) from, size numbers, REAL scale)
+{
+    enum { L = FOURIER_LINES, TWO = 2, ROWS = L / TWO };
+    REAL part[L * L] = {0}, scaled[L * L] = {0}, *to[L];
+    const REAL *rows[L];
+    for (size k = 0; k < L; k++) rows[k] = scaled + k * L;
+    for (size j = 0; j < numbers; j += ROWS) {
+        const size n = numbers - j < ROWS ? numbers - j : ROWS;
+        for (size k = 0; k < n; k++)
+            for (size q = 0; q < L; q++) scaled[TWO * k * L + q] = from.re[(j + k) * L + q] * scale, scaled[(TWO * k + 1) * L + q] = from.im[(j + k) * L + q] * scale;
+        for (size k = 0; k < L; k++) to[k] = n == ROWS && k < lanes->count ? (REAL *)(lanes->at[k] + j * TWO * sizeof(REAL)) : part + k * L;
+        F(fourier_transposed)(to, rows);
+        for (size k = 0; k < lanes->count && n < ROWS; k++) memcpy(lanes->at[k] + j * TWO * sizeof(REAL), part + k * L, n * TWO * sizeof(REAL));
+    }
+}
+
 static void F(fourier_load)(F(parts) to, const struct F(lanes) *lanes, size numbers)
 {
+    if (lanes->step == 1) {
+        F(fourier_load_apart)(to, lanes, numbers, 2);
+        return;
+    }
     F(pair) tile[F(TILE_ROWS)][FOURIER_LINES];
     const size step = lanes->step * sizeof(F(pair));
     size runs = 0, begin[FOURIER_LINES + 1];
@@ -204,6 +293,10 @@ static void F(fourier_load)(F(parts) to, const struct F(lanes) *lanes, size numb
 
 static void F(fourier_store)(const struct F(lanes) *lanes, F(parts) from, size numbers, REAL scale)
 {
+    if (lanes->step == 1) {
+        F(fourier_store_apart)(lanes, from, numbers, scale);
+        return;
+    }
     F(pair) tile[F(TILE_ROWS)][FOURIER_LINES];
     const size step = lanes->step * sizeof(F(pair)), count = lanes->count;
     size runs = 0, begin[FOURIER_LINES + 1];
@@ -228,6 +321,11 @@ static void F(fourier_store)(const struct F(lanes) *lanes, F(parts) from, size n
 /* Real numbers as those of a buffer: one by one, or (`twos`) by turns as real and imaginary parts. */
 static void F(fourier_load_real)(F(parts) to, const struct F(lanes) *lanes, size numbers, int twos)
 {
+    if (lanes->step == 1 && !twos) {
+        F(fourier_load_apart)(to, lanes, numbers, 1);
+        memset(to.im, 0, numbers * FOURIER_LINES * sizeof(REAL));
+        return;
+    }
     for (size j = 0; j < numbers; j++) {
         REAL *row = (twos && j % 2 ? to.im : to.re) + (twos ? j / 2 : j) * FOURIER_LINES;
         for (size k = 0; k < FOURIER_LINES; k++) row[k] = ((const REAL *)lanes->at[k])[j * lanes->step];
@@ -256,7 +354,7 @@ static void F(fourier_mirror)(F(parts) x, size m)
 static inline __attribute__((always_inline)) void F(fourier_real)(const struct fourier *f, F(parts) to, F(parts) z, const int forwards)
 {
     const REAL *w = f->turns, half = forwards ? (REAL)0.5 : 1;
-    const size m = f->m, last = m * FOURIER_LINES;
+    const size m = f->plan.m, last = m * FOURIER_LINES;
     for (size q = 0; q < FOURIER_LINES; q++) { /* real numbers */
         const REAL first = z.re[q], second = forwards ? z.im[q] : z.re[last + q];
         to.re[q] = first + second;
@@ -279,7 +377,7 @@ static inline __attribute__((always_inline)) void F(fourier_real)(const struct f
 /* The lines of blocks of FOURIER_LINES; `work` has room for four times m + 1 rows. */
 static void F(fourier)(const struct fourier *f, void *work, size begin, size end)
 {
-    const size room = (f->m + 1) * FOURIER_LINES;
+    const size room = (f->plan.m + 1) * FOURIER_LINES;
     REAL *memory = work;
     const F(parts) a = {memory, memory + room}, b = {memory + 2 * room, memory + 3 * room};
     for (size block = begin; block < end; block++) {
@@ -290,23 +388,23 @@ static void F(fourier)(const struct fourier *f, void *work, size begin, size end
         const struct F(lanes) in = F(fourier_lanes)(f, f->from, f->from_length, first, count, of_real ? 1 : 2);
         const struct F(lanes) out = F(fourier_lanes)(f, f->to, f->to_length, first, count, to_real ? 1 : 2);
         if (to_real && !f->odd) {
-            F(fourier_load)(b, &in, f->m + 1);
+            F(fourier_load)(b, &in, f->plan.m + 1);
             F(fourier_real)(f, a, b, 0);
         } else if (to_real) {
-            F(fourier_load)(a, &in, f->m / 2 + 1);
-            F(fourier_mirror)(a, f->m);
+            F(fourier_load)(a, &in, f->plan.m / 2 + 1);
+            F(fourier_mirror)(a, f->plan.m);
         } else if (of_real && (f->odd || f->inner > 1)) F(fourier_load_real)(a, &in, real, !f->odd);
-        else F(fourier_load)(a, &in, f->m);
+        else F(fourier_load)(a, &in, f->plan.m);
         const int inverse = f->kind == FOURIER_INVERSE || to_real;
         if (inverse) x = (F(parts)){a.im, a.re}, y = (F(parts)){b.im, b.re};
-        F(parts) z = F(fourier_stages)(f, x, y);
+        F(parts) z = F(fourier_stages)(&f->plan, x, y);
         if (inverse) z = (F(parts)){z.im, z.re};
         if (of_real && !f->odd) {
             const F(parts) to = z.re == a.re ? b : a;
             F(fourier_real)(f, to, z, 1);
-            F(fourier_store)(&out, to, f->m + 1, (REAL)f->scale);
+            F(fourier_store)(&out, to, f->plan.m + 1, (REAL)f->scale);
         } else if (to_real && (f->odd || f->inner > 1)) F(fourier_store_real)(&out, z, real, !f->odd, (REAL)f->scale);
-        else F(fourier_store)(&out, z, of_real ? f->m / 2 + 1 : f->m, (REAL)f->scale);
+        else F(fourier_store)(&out, z, of_real ? f->plan.m / 2 + 1 : f->plan.m, (REAL)f->scale);
     }
 }
 #undef ALONG

@@ -176,17 +176,26 @@ enum { ROWS_NONE, ROWS_ADD, ROWS_SUBTRACT, ROWS_MULTIPLY, ROWS_DIVIDE };
     X(narrow_brain, (uint16_t *to, const float *from, size n))
 
 /* Fourier transforms of `lines` lines, FOURIER_LINES at a time: fourier.inc.h */
-enum { FOURIER_LINES = 16, FOURIER_PRIME = 31 }; /* the largest radix */
+enum { FOURIER_LINES = 16, FOURIER_PRIME = 127 }; /* the largest radix */
 enum { FOURIER_FORWARDS, FOURIER_INVERSE, FOURIER_OF_REAL, FOURIER_TO_REAL };
-struct fourier {
-    int kind, stages, odd; /* odd: a real line of odd length, which is a complex one */
-    size m, lines, inner, from_length, to_length; /* m: complex numbers of a line; the axis has so many numbers there and here */
+struct fourier_plan { /* of m numbers */
+    size m;
+    int stages;
     unsigned char radix[16];
-    const void *from, *turns, *twiddles, *roots;
+    const void *twiddles, *roots;
+};
+struct fourier {
+    int kind, odd; /* odd: a real line of odd length, which is a complex one */
+    size lines, inner, from_length, to_length; /* the axis has so many numbers there and here */
+    struct fourier_plan plan, across, along; /* of a line's complex numbers; of the columns and rows of a single line as a matrix */
+    size padded; /* 0, or the length of the longer line that is transformed in place of one of an awkward length */
+    const void *from, *turns, *bends, *chirp; /* bends: between columns and rows */
     void *to, *table;
     double scale;
 };
-#define FOURIER_KERNELS(X) X(fourier, (const struct fourier *f, void *work, size begin, size end)) /* blocks of lines */
+#define FOURIER_KERNELS(X)                                                       \
+    X(fourier, (const struct fourier *f, void *work, size begin, size end))       /* blocks of lines */ \
+    X(fourier_line, (const struct fourier *f, void *work, size begin, size end)) /* single lines: fourier_line.inc.h */
 
 /* The largest or smallest of rows of n, or of columns (at most COLUMNS), with the first place where it is. */
 #define EXTREME_KERNELS(X)                                                                                         \

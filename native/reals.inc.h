@@ -20,6 +20,7 @@
 #include "alignments.inc.h"
 #include "extremes.inc.h"
 #include "fourier.inc.h"
+#include "fourier_line.inc.h"
 #include "triangles.inc.h"
 
 #undef UNARY

@@ -1,4 +1,4 @@
-"""Fourier transforms of short lines, natively, beside NumPy's in double precision."""
+"""Fourier transforms, natively, beside NumPy's in more digits."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,9 @@ def random(rng, shape, kind, single):
     return x.astype(np.float32 if kind == OF_REAL else np.complex64) if single else x
 
 
-def in_double(x, axes, kind, size, scale):
-    return K.plain("fourier")(x.astype(np.float64 if kind == OF_REAL else np.complex128), axes, kind, size, scale)
+def exact(x, axes, kind, size, scale):
+    """In more digits, where NumPy and the machine have them."""
+    return K.plain("fourier")(x.astype(np.longdouble if kind == OF_REAL else np.clongdouble), axes, kind, size, scale)
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -35,7 +36,7 @@ def test_transforms_are_as_exact_as_those_of_numpy(kind, single):
             continue
         x = random(rng, shape, kind, single)
         before = x.copy()
-        found, wanted = K.fourier(x, axes, kind, size, scale), in_double(x, axes, kind, size, scale)
+        found, wanted = K.fourier(x, axes, kind, size, scale), exact(x, axes, kind, size, scale)
         by_numpy = K.plain("fourier")(x, axes, kind, size, scale)
         assert (found.shape, found.dtype) == (by_numpy.shape, by_numpy.dtype) and np.array_equal(x, before)
         bound = 3 * max(np.abs(by_numpy - wanted).max(), np.finfo(x.dtype).eps * np.abs(wanted).max())
@@ -80,8 +81,32 @@ def test_larger_primes_and_odd_real_lines(n, single):
                 real[axes[-1]] = shape[axes[-1]] // 2 + 1
             size = shape[axes[-1]] if kind == TO_REAL else 0
             x = random(rng, real, kind, single)
-            found, wanted = K.fourier(x, axes, kind, size, 1), in_double(x, axes, kind, size, 1)
+            found, wanted = K.fourier(x, axes, kind, size, 1), exact(x, axes, kind, size, 1)
             by_numpy = K.plain("fourier")(x, axes, kind, size, 1)
             assert (found.shape, found.dtype) == (by_numpy.shape, by_numpy.dtype)
             bound = 3 * max(np.abs(by_numpy - wanted).max(), np.finfo(x.dtype).eps * np.abs(wanted).max())
             assert np.abs(found - wanted).max() <= bound, (kind, shape, axes)
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("n", [16, 17, 36, 100, 256, 1000, 4096, 6561, 37, 97, 127, 131, 194, 257, 2 * 257, 1009, 4099])
+def test_few_lines_and_lengths_of_every_kind(n, single):
+    rng = np.random.default_rng(n)
+    for kind in range(4):
+        for shape, axis in (((n,), 0), ((3, n), 1), ((2, n, 2), 1)) if n < 2000 else (((n,), 0), ((n, 2), 0)):
+            real = list(shape)
+            if kind == TO_REAL:
+                real[axis] = n // 2 + 1
+            x = random(rng, real, kind, single)
+            before = x.copy()
+            found, wanted = K.fourier(x, (axis,), kind, n if kind == TO_REAL else 0, 2), exact(x, (axis,), kind, n, 2)
+            assert found.shape == wanted.shape and np.array_equal(x, before)
+            error = np.abs(found - wanted).max() / np.abs(wanted).max()
+            assert error <= 5 * np.finfo(x.dtype).eps, (kind, shape)
+
+
+@pytest.mark.parametrize("n", [64, 1000])
+def test_an_infinity_that_comes_first_in_a_single_line(n):
+    x = np.zeros(n, np.complex64)
+    x[0] = np.inf
+    assert np.array_equal(K.fourier(x, (0,), FORWARDS, 0, 0), np.full(n, np.inf, np.complex64))

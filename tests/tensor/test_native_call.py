@@ -64,6 +64,9 @@ CALLS = {
     "softmax-halves": lambda: (half(2, 3), 1, None),
     "mul-complex": lambda: (complexes(2, 3), complexes(3)),
     "mul-complex-number": lambda: (complexes(2, 3, kind=torch.complex64), 2.5),
+    "mul-complex-numbers": lambda: (complexes(2, 3, kind=torch.complex64), 2.5 - 1j),
+    "sub-complex-numbers": lambda: (complexes(3), 2j, 1),
+    "div-complex-numbers": lambda: (complexes(3), 2j),
     "add-complex": lambda: (complexes(2, 3).t(), complexes(3, 2), 1 + 2j),
     "exp-complex": lambda: (complexes(4),),
     "abs-complex": lambda: (complexes(4),),
@@ -124,7 +127,7 @@ def test_numbers_of_two_kinds_are_brought_together():
 def test_leaves_the_rest_to_the_general_path():
     mul, x = native_call(TABLE["mul"], object), torch.ones(2)
     assert mul(torch.arange(2), torch.tensor([True, False])) is NotImplemented
-    assert mul(torch.ones(2, dtype=torch.complex64), 2j) is NotImplemented
+    assert mul(x, 2j) is NotImplemented  # the result is of another type
     assert native_call(TABLE["mul"], object, real=True)(*[torch.ones(2, dtype=torch.complex64)] * 2) is NotImplemented
     assert mul(x, torch.ones(3)) is NotImplemented  # an error, which the general path explains
     assert mul(torch.arange(2), 0.5) is NotImplemented

@@ -88,6 +88,10 @@ def polar(abs: Array, angle: Array):
     check_parts(abs, angle)
     if abs.dtype.itemsize == 2:
         raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
+    if type(abs) is np.ndarray and type(angle) is np.ndarray and abs.shape == angle.shape:
+        out = np.empty(abs.shape, np.complex64 if abs.dtype.itemsize == 4 else np.complex128)
+        out.real, out.imag = abs * np.cos(angle), abs * np.sin(angle)
+        return out
     out = new_filled(abs, np.empty, np.broadcast_shapes(abs.shape, angle.shape),
         np.complex64 if abs.dtype.itemsize == 4 else np.complex128)
     np.multiply(abs, np.cos(angle), out=out.real)

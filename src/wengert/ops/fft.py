@@ -23,6 +23,8 @@ _, legacy = family("torch", "Tensor")
 # NumPy's word for each scale.
 _FORWARD: Any = ("backward", "ortho", "forward")
 
+_REALS, _COMPLEX = (np.dtype("f4"), np.dtype("f8")), (np.dtype("c8"), np.dtype("c16"))
+
 
 @operator(grad=dict(input=lambda F, g, dims, scale, forward: F.transform(g, dims, scale, not forward)), wirtinger=True,
     node="FftC2CBackward0", places=(), linear=True)
@@ -30,7 +32,8 @@ def transform(input: Array, dims, scale, forward):
     """Complex to complex over ``dims``."""
     if not dims:
         return input.copy()
-    return _transform(input, dims, FORWARDS if forward else INVERSE, 0, scale)
+    kind = FORWARDS if forward else INVERSE
+    return (K.fourier if type(input) is np.ndarray else fourier)(input, tuple(dims), kind, 0, scale)
 
 
 def _transform(input: Any, dims: Any, kind: int, size: int, scale: int) -> Any:
@@ -51,7 +54,16 @@ def transform_real(input: Array, dims, scale, onesided):
         return _transform(input, dims, OF_REAL, 0, scale)
     if not dims:
         return input.astype(dt.of(input.dtype).to_complex().np)
-    return np.fft.fftn(input, axes=dims, norm=_FORWARD[scale])
+    if type(input) is not np.ndarray:
+        return np.fft.fftn(input, axes=dims, norm=_FORWARD[scale])
+    if len(dims) > 1:
+        return _transform(input.astype(dt.of(input.dtype).to_complex().np), dims, FORWARDS, 0, scale)
+    half = np.moveaxis(_transform(input, dims, OF_REAL, 0, scale), dims[0], -1)
+    n, k = input.shape[dims[0]], half.shape[-1]
+    y = np.empty((*half.shape[:-1], n), half.dtype)
+    y[..., :k] = half
+    np.conjugate(half[..., n - k : 0 : -1], out=y[..., k:])
+    return np.moveaxis(y, -1, dims[0])
 
 
 def _to_real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any) -> Any:
@@ -221,18 +233,54 @@ def _last(sizes: Any) -> list[Any]:
     return list(sizes)[-1:] if isinstance(sizes, (list, tuple)) else [sizes]
 
 
-def _forms(name: str, run: Any, forward: bool, text: str) -> None:
-    """The forms of one transform: over one dimension, two, and any number of them."""
+def _everyday(F: Any, x: Any, dims: tuple[int, ...], s: Any, norm: Any, forward: bool, everyday: Any) -> Any:
+    """The transform of a whole array of the usual type over ``dims``; None where there is more to it."""
+    dtypes, run = everyday
+    if F.dtype_of(x) not in dtypes or not (norm is None or type(norm) is str):
+        return None
+    shape, n = x.shape, None
+    if 0 in shape:
+        return None
+    if s is not None:
+        if len(s) != len(dims):
+            return None
+        for d, size in zip(dims[:-1], s):
+            if size != shape[d]:
+                return None
+        n = s[-1]
+        if type(n) is not int:
+            return None
+    return run(F, x, dims, n, shape[dims[-1]], (0 if forward else 2) if norm is None else _scale(norm, forward))
+
+
+def _forms(name: str, run: Any, forward: bool, text: str, everyday: Any = None) -> None:
+    """The forms of one transform: over one dimension, two, and any number of them.
+
+    ``everyday``: types, and the transform of arrays of them without more ado (None where there is more to it).
+    """
+    everyday = everyday or ((), None)
 
     def single(F, input, n=None, dim=-1, norm=None):
+        if type(dim) is int and -input.ndim <= dim < input.ndim:
+            found = _everyday(F, input, (dim % input.ndim,), None if n is None else (n,), norm, forward, everyday)
+            if found is not None:
+                return found
         _check(name, norm, "int", dim=dim, **({} if n is None else {"n": n}))
         return run(F, name, input, *_one(input, n, dim), norm, forward, n is not None)
 
     def double(F, input, s=None, dim=(-2, -1), norm=None):
+        if dim == (-2, -1) and input.ndim > 1 and (s is None or isinstance(s, tuple)):
+            found = _everyday(F, input, (input.ndim - 2, input.ndim - 1), s, norm, forward, everyday)
+            if found is not None:
+                return found
         _check(name + "2", norm, "tuple of ints", dim=dim, **({} if s is None else {"s": s}))
         return run(F, name + "2", input, *_dims(input, s, dim), norm, forward, s is not None and _last(s) != [-1])
 
     def several(F, input, s=None, dim=None, norm=None):
+        if s is dim is None and input.ndim:
+            found = _everyday(F, input, tuple(range(input.ndim)), None, norm, forward, everyday)
+            if found is not None:
+                return found
         _check(name + "n", norm, "tuple of ints", **{k: v for k, v in (("s", s), ("dim", dim)) if v is not None})
         return run(F, name + "n", input, *_dims(input, s, dim), norm, forward, s is not None and _last(s) != [-1])
 
@@ -244,10 +292,26 @@ def _forms(name: str, run: Any, forward: bool, text: str) -> None:
         composite(define, name=f"fft_{name}{end}")
 
 
-_forms("fft", _complex, True, "The Fourier transform")
-_forms("ifft", _complex, False, "The inverse Fourier transform")
-_forms("rfft", _half, True, "The non-negative frequencies of real input")
-_forms("irfft", _real, False, "The inverse of ``rfft``, real")
+def _quick_complex(forward: bool) -> Any:
+    def quick(F: Any, x: Any, dims: tuple[int, ...], n: Any, length: int, scale: int) -> Any:
+        return F.transform(x, dims, scale, forward) if n is None or n == length else None
+
+    return _COMPLEX, quick
+
+
+def _quick_half(F: Any, x: Any, dims: tuple[int, ...], n: Any, length: int, scale: int) -> Any:
+    return F.transform_real(x, dims, scale, True) if n is None or n == length else None
+
+
+def _quick_real(F: Any, x: Any, dims: tuple[int, ...], n: Any, length: int, scale: int) -> Any:
+    n = 2 * (length - 1) if n is None else n
+    return F.transform_to_real(x, dims, scale, n) if n > 0 and n // 2 + 1 == length else None
+
+
+_forms("fft", _complex, True, "The Fourier transform", _quick_complex(True))
+_forms("ifft", _complex, False, "The inverse Fourier transform", _quick_complex(False))
+_forms("rfft", _half, True, "The non-negative frequencies of real input", (_REALS, _quick_half))
+_forms("irfft", _real, False, "The inverse of ``rfft``, real", (_COMPLEX, _quick_real))
 _forms("hfft", _real, True, "The real transform of half a Hermitian signal")
 _forms("ihfft", _half, False, "The inverse of ``hfft``")
 

@@ -228,7 +228,7 @@ def dot(input: Array, tensor: Array):
 @composite(node="VdotBackward0", whole=("input", "other"))
 def vdot(F, input, other):
     """Inner product with the first vector conjugated."""
-    return F.dot(F.conj(input) if F.is_complex(input) else input, other)
+    return F.dot(F.conj_physical(input) if F.is_complex(input) else input, other)
 
 
 @composite

@@ -49,12 +49,18 @@ def unfold_back(input: Array, shape, dimension, size, step):
     """Overlapping windows added up."""
     if not shape:
         return input.sum().reshape(())
-    out = new_filled(input, np.zeros, shape, input.dtype)
     d = axis(dimension, len(shape))
     n, key = input.shape[d], (slice(None),) * d
-    for k in range(size):
-        out[(*key, slice(k, k + (n - 1) * step + 1, step))] += input[..., k]
-    return out
+    step = step if n > 1 else max(size, 1)
+    pieces = -(-size // step)  # pieces of `step` elements of different windows do not meet
+    rows = max(-(-shape[d] // step), n + pieces - 1)
+    out = new_filled(input, np.zeros, (*shape[:d], rows, step, *shape[d + 1 :]), input.dtype)
+    windows = np.moveaxis(input, -1, d + 1)
+    for k in range(pieces):
+        piece = windows[(*key, slice(None), slice(k * step, min((k + 1) * step, size)))]
+        out[(*key, slice(k, k + n), slice(0, piece.shape[d + 1]))] += piece
+    whole = out.reshape(*shape[:d], rows * step, *shape[d + 1 :])
+    return whole if rows * step == shape[d] else as_copy(whole[(*key, slice(0, shape[d]))])
 
 
 # -- arbitrary strides -------------------------------------------------------------------------------------------------

@@ -44,6 +44,8 @@ def axis(dim: Any, ndim: int) -> int:
 
 def check_parts(first: Any, second: Any) -> None:
     """Refuse what cannot be the two parts of complex numbers."""
+    if first.dtype is second.dtype and first.dtype.kind == "f":
+        return
     one, other = scalar_name(first.dtype), scalar_name(second.dtype)
     if first.dtype.kind != "f" or second.dtype.kind != "f":
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {one} and {other}")
@@ -468,6 +470,10 @@ def imag(input: Array):
 def complex(real: Array, imag: Array):
     """Complex numbers of their parts."""
     check_parts(real, imag)
+    if type(real) is np.ndarray and type(imag) is np.ndarray and real.shape == imag.shape and real.dtype.itemsize > 2:
+        y = np.empty(real.shape, np.complex64 if real.dtype.itemsize == 4 else np.complex128)
+        y.real, y.imag = real, imag
+        return y
     shape = np.broadcast_shapes(real.shape, imag.shape)
     out = new_filled(real, np.empty, shape, of(real.dtype).to_complex().np)
     real_of(out)[...], imag_of(out)[...] = real, imag
