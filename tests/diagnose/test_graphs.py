@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from collections import deque
 
 import numpy as np
@@ -127,6 +128,13 @@ def test_what_holds_a_tensor_has_a_name():
     box = Box()
     (hold,) = [h for h in holders.tensors() if h.path[0].name == "box"]
     assert hold.text == "box.rows['a'][0]" and hold.value is box.rows["a"][0]
+
+
+def test_a_search_at_its_limit_tells_what_it_has_reached(monkeypatch):
+    monkeypatch.setattr(holders, "LIMIT", 2000)
+    box, crowd = Box(), {"a": {"b": [[i] for i in range(3000)]}}
+    (hold,) = [h for h in holders.tensors([sys._getframe()]) if h.path[0].name == "box"]
+    assert hold.value is box.rows["a"][0] and len(crowd["a"]["b"]) == 3000
 
 
 def test_holders_of_closures_and_methods():

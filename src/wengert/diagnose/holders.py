@@ -94,15 +94,15 @@ def holds(wanted: Callable[[Any], bool], kind: type, frames: Iterable[FrameType]
 
     for value, link in _named(list(user_frames(2)) if frames is None else frames):
         put(value, link, -1)
-    while queue and len(rows) < LIMIT:
+    while queue:
         value, row = queue.popleft()
         if isinstance(value, (Tensor, kind)):
             if isinstance(value, kind) and wanted(value):
                 yield _hold(rows, row)
-            continue
-        with suppress(Exception):  # of classes that say they are lists, and have no items, say
-            for child, link in _children(value):
-                put(child, link, row)
+        elif len(rows) < LIMIT:  # past it, only what was reached is looked at
+            with suppress(Exception):  # of classes that say they are lists, and have no items, say
+                for child, link in _children(value):
+                    put(child, link, row)
 
 
 def _hold(rows: list[tuple[Any, Link, int]], row: int) -> Hold:
