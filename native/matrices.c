@@ -138,11 +138,14 @@ static PyObject *cholesky_lower(PyObject *module, PyObject *const *args, Py_ssiz
 #define DEFINE_SPARSE(T, S)                                                                                          \
     static inline int few_##S(T *to, const T *from, const T *value, const int64_t *row, const int64_t *column, size stored, size n, size m, size k) \
     {                                                                                                                \
+        T sum[8] = {0};                                                                                              \
         for (size e = 0; e < stored; e++) {                                                                          \
             if ((uint64_t)row[e] >= (uint64_t)n || (uint64_t)column[e] >= (uint64_t)m) return 0;                     \
-            T *restrict sum = to + row[e] * k;                                                                       \
             const T *restrict x = from + column[e] * k, factor = value[e];                                           \
             for (size i = 0; i < k; i++) sum[i] += factor * x[i];                                                    \
+            if (e + 1 < stored && row[e + 1] == row[e]) continue; /* the sum of a row stays in registers */          \
+            T *restrict total = to + row[e] * k;                                                                     \
+            for (size i = 0; i < k; i++) total[i] += sum[i], sum[i] = 0;                                             \
         }                                                                                                            \
         return 1;                                                                                                    \
     }                                                                                                                \

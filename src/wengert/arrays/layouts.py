@@ -202,7 +202,10 @@ def lay(y: Any, kind: str, args: Any = ()) -> Any:
     if kind == "first":
         return in_order_of(y, args[:1])
     if kind == "columns":
-        return y if y.ndim < 2 else _by_rows(y.swapaxes(-1, -2)).swapaxes(-1, -2)
+        if y.ndim < 2:
+            return y
+        turned = y.swapaxes(-1, -2)
+        return y if turned.flags.c_contiguous else _by_rows(turned).swapaxes(-1, -2)
     if kind != "rows":
         for a in args[:2]:
             if _innermost_channels(a, kind) if kind != "taps" or a is not args[0] else _seen_innermost(a):

@@ -51,33 +51,40 @@ def cofactor(a: Any) -> np.ndarray:
     return out.astype(a.dtype, copy=False)
 
 
-# Coefficients of the [13/13] Padé approximant of exp (Higham 2005, "The scaling and squaring method ... revisited").
+# Coefficients of the Padé approximants of exp (Higham 2005, "The scaling and squaring method ... revisited"), [13/13]
+# and in single precision [7/7].
 _PADE = (64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
     10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0)
+_SINGLE_PADE = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
 
 
 def matrix_exp(a: Any) -> np.ndarray:
     """``exp`` of square matrices by scaling and squaring."""
     if not a.size:
         return a.copy()
-    wide = a.astype(np.result_type(a.dtype, np.float64))
-    norm = np.add.reduce(np.abs(wide), -2).max(-1)
+    norm = np.add.reduce(np.abs(a), -2).max(-1)
     bad = ~np.isfinite(norm)
     if bad.any():
         return np.where(bad[..., None, None], np.nan, matrix_exp(np.where(bad[..., None, None], 0, a))).astype(a.dtype)
-    steps = np.maximum(np.ceil(np.log2(np.maximum(norm, 1e-300) / 5.371920351148152)), 0).astype(np.int64)
-    x = wide / np.exp2(steps)[..., None, None]
-    one = np.eye(a.shape[-1])
-    b = _PADE
+    single = a.dtype.char in "fF"
+    most = 3.925724783138660 if single else 5.371920351148152
+    steps = np.maximum(np.ceil(np.log2(np.maximum(norm, 1e-30) / most)), 0).astype(np.int64)
+    x = a * np.exp2(-steps.astype(norm.dtype))[..., None, None] if steps.any() else a
+    one = np.eye(a.shape[-1], dtype=norm.dtype)
     x2 = x @ x
     x4 = x2 @ x2
     x6 = x4 @ x2
-    u = x @ (x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * one)
-    v = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * one
-    out = np.linalg.solve(v - u, v + u)
+    b: tuple[float, ...] = _SINGLE_PADE if single else _PADE
+    if single:
+        u = x @ (b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * one)
+        v = b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * one
+    else:
+        u = x @ (x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * one)
+        v = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * one
+    out = K.solve_once(v - u, v + u)[0]
     for k in range(int(steps.max())):
-        out = np.where((steps > k)[..., None, None], out @ out, out)
-    return out.astype(a.dtype)
+        out = np.where((steps > k)[..., None, None], out @ out, out) if steps.ndim else out @ out
+    return out.astype(a.dtype, copy=False)
 
 
 # -- LDL: Bunch and Kaufman's partial pivoting (1977, "Some stable methods for calculating inertia ...") ---------------

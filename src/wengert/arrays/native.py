@@ -129,7 +129,7 @@ for _module, _names in {
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
         "fill_integers"),
     lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "top_places"),
-    layout: ("joined", "triangle", "pieces", "padded"),
+    layout: ("joined", "pieces", "padded"),
     shortcuts: ("norm", "product", "fold_rows", "square_sum", "masked_scale", "stacked", "within", "class_losses",
         "cross_entropy", "cross_entropy_grad", "where"),
     _plain_attention: ("attention",),
@@ -432,6 +432,15 @@ def brain_product(a: Array, b: Array, bias: Array | None = None) -> Array:
     found = NotImplemented if a.ndim == b.ndim == 2 else _kernels.stacked(*wide)
     total = dot(*wide) if a.ndim == b.ndim == 2 else np.matmul(*wide) if found is NotImplemented else found
     return cast(total if bias is None else np.add(total, cast(bias, _SINGLE), out=total), a.dtype)
+
+
+def triangle(x: Array, diagonal: int, upper: bool) -> Array:
+    value = _kernels.triangle(x, diagonal, upper)
+    if value is NotImplemented and x.ndim > 1 and x.mT.flags.c_contiguous:  # matrices that lie column by column
+        value = _kernels.triangle(x.mT, -diagonal, not upper)
+        if value is not NotImplemented:
+            return value.mT  # type: ignore[no-any-return]
+    return layout.triangle(x, diagonal, upper) if value is NotImplemented else value
 
 
 def in_order(x: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array
+from ..arrays.array_likes import as_array, new_filled
 from ..arrays.reduce import add_up, in_doubles, wide_type
 from .linalg_solve import check_sides
 from .operator import Array, family
@@ -291,8 +291,11 @@ def euclidean_cdist(x1: Array, x2: Array, products):
     if not products or x1.shape[-1] == 0:
         gap = x1[..., :, None, :] - x2[..., None, :, :]
         return np.sqrt(np.add.reduce(gap * gap, -1))
-    rows, columns = np.add.reduce(x1 * x1, -1)[..., :, None], np.add.reduce(x2 * x2, -1)[..., None, :]
-    return np.sqrt(np.maximum(rows + columns - 2 * (x1 @ x2.swapaxes(-1, -2)), 0))
+    left, right = (new_filled(x, np.ones, (*x.shape[:-1], x.shape[-1] + 2), x.dtype) for x in (x1, x2))
+    left[..., :-2], right[..., :-2] = -2 * x1, x2  # of one product: the coordinates' and with the squares
+    left[..., -2], right[..., -1] = np.add.reduce(x1 * x1, -1), np.add.reduce(x2 * x2, -1)
+    squares = left @ right.swapaxes(-1, -2)
+    return np.sqrt(np.maximum(squares, 0, out=squares), out=squares)
 
 
 @composite(places=("torch", "functional"), node="PdistBackward0", whole=("input",))

@@ -6,6 +6,7 @@ divide by differences of eigenvalues or singular values: where two are equal, th
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,27 @@ _, legacy = family("torch", "Tensor")
 
 def nothing(F: Any, g: Any) -> bool:
     """Whether a gradient is constantly zero: of an unused output."""
-    return (F.raw or not g.requires_grad) and F.every(g == 0)
+    if g is None:
+        return True
+    return not g.any() if F.raw else not g.requires_grad and F.every(g == 0)
 
 
 def _eye(F: Any, like: Any, plus: float = 0, times: float = 1) -> Any:
     """``plus`` and ``times`` the identity of as many columns as ``like`` has, in its real type."""
-    one = np.eye(like.shape[-1], dtype=np.empty(0, F.dtype_of(like)).real.dtype)
-    return F.constant(plus + one * one.dtype.type(times))
+    d = F.dtype_of(like)
+    return F.constant(_identity(like.shape[-1], d.char.lower() if d.kind == "c" else d.char, plus, times))
+
+
+@lru_cache(64)
+def _small_identity(n: int, d: str, plus: float, times: float) -> Any:
+    one = np.eye(n, dtype=d)
+    found = plus + one * one.dtype.type(times)
+    found.flags.writeable = False
+    return found
+
+
+def _identity(n: int, d: str, plus: float, times: float) -> Any:
+    return (_small_identity if n <= 64 else _small_identity.__wrapped__)(n, d, plus, times)
 
 
 def _gaps(F: Any, x: Any, like: Any) -> Any:
@@ -112,7 +127,7 @@ def svd(A: Any, full: bool, vectors: bool = True) -> Any:
         for x in found)
 
 
-@operator(grad=dict(A=_svd_rule), wirtinger=True, outputs=("U", "S", "Vh"), shows=("full_matrices",),
+@operator(grad=dict(A=_svd_rule), wirtinger=True, undefined=True, outputs=("U", "S", "Vh"), shows=("full_matrices",),
     layout=("columns", None, "columns"))
 def linalg_svd(A: Array, full_matrices=True, *, driver=None):
     """``(U, S, Vh)`` with ``A = U @ diag(S) @ Vh``, singular values in descending order.
@@ -187,12 +202,13 @@ def eigh(A: Any, UPLO: Any, vectors: bool) -> Any:
 def _eigh_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     gL, gV = g
     V = eigenvectors
-    if nothing(F, gV):
+    if gL is not None and nothing(F, gV):
         return F.matmul(V * F.unsqueeze(gL, -2), mH(F, V))
     turn = F.matmul(mH(F, V), gV)
     if F.is_complex(V):
         _phase(F, turn, "linalg_eigh_backward", "eigenvectors")
-    middle = (turn - mH(F, turn)) / 2 / _gaps(F, eigenvalues, V) + F.diag_embed(gL)
+    middle = (turn - mH(F, turn)) / 2 / _gaps(F, eigenvalues, V)
+    middle = middle if gL is None else middle + F.diag_embed(gL)
     return F.matmul(V, F.matmul(middle, mH(F, V)))
 
 
@@ -205,8 +221,8 @@ def _push_eigh(F: Any, t: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     return F.real(moved) if F.is_complex(moved) else moved, F.matmul(V, turn)
 
 
-@operator(grad=dict(A=_eigh_rule), push=_push_eigh, wirtinger=True, outputs=("eigenvalues", "eigenvectors"),
-    layout=(None, "columns"))
+@operator(grad=dict(A=_eigh_rule), push=_push_eigh, wirtinger=True, undefined=True,
+    outputs=("eigenvalues", "eigenvectors"), layout=(None, "columns"))
 def linalg_eigh(A: Array, UPLO="L"):
     """Eigenvalues in ascending order and eigenvectors (columns) of Hermitian matrices, of which one triangle is read.
 
@@ -221,10 +237,16 @@ def _eigvalsh_back(F: Any, g: Any, A: Any, UPLO: Any) -> Any:
     return F.matmul(V * F.unsqueeze(g, -2), mH(F, V))
 
 
-@operator(grad=dict(A=_eigvalsh_back), wirtinger=True, node="LinalgEighBackward0")
-def linalg_eigvalsh(A: Array, UPLO="L"):
-    """The eigenvalues of Hermitian matrices in ascending order, ``(..., n, n) -> (..., n)``."""
+@operator(grad=dict(A=_eigvalsh_back), wirtinger=True, node="LinalgEighBackward0", places=())
+def hermitian_values(A: Array, UPLO):
+    """Those of ``linalg_eigvalsh``, where no derivative is needed."""
     return eigh(A, UPLO, False)
+
+
+@composite
+def linalg_eigvalsh(F, A, UPLO="L"):
+    """The eigenvalues of Hermitian matrices in ascending order, ``(..., n, n) -> (..., n)``."""
+    return F.linalg_eigh(A, UPLO)[0] if F.followed(A) else F.hermitian_values(A, UPLO)
 
 
 def _eig_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
