@@ -164,6 +164,10 @@ PyObject *operation_view(const Operation *self, PyObject *const *args, PyObject 
  * it, -1 with an error. writes.c */
 int write_part(PyObject *target, PyArrayObject *part, PyObject *value);
 
+/* Have `write` fill the memory of a tensor where nothing is recorded; what it gives: 1, 0 with nothing done where there is more to it, -1
+ * with an error. writes.c */
+int write_whole(PyObject *target, int (*write)(PyArrayObject *array, void *context), void *context);
+
 extern PyTypeObject OperationType; /* operation.c */
 
 #endif

@@ -1,5 +1,5 @@
 /* Numbers from a bit generator of NumPy's (a Mersenne Twister), as PyTorch makes them of its words. */
-#include "wengert.h"
+#include "draws.h"
 
 #include <numpy/random/bitgen.h>
 
@@ -7,9 +7,16 @@ enum { LANES = 16, PIECE = 64 * LANES };
 
 static bitgen_t *generator_of(PyObject *bits)
 {
+    static PyObject *last; /* whose generator was looked up last; it stays */
+    static bitgen_t *found;
+    if (bits == last) return found;
     PyObject *capsule = PyObject_GetAttrString(bits, "capsule");
     bitgen_t *generator = capsule ? PyCapsule_GetPointer(capsule, "BitGenerator") : NULL;
     Py_XDECREF(capsule); /* `bits` keeps it */
+    if (generator) {
+        Py_XSETREF(last, Py_NewRef(bits));
+        found = generator;
+    }
     return generator;
 }
 
@@ -58,7 +65,17 @@ static PyObject *fill_uniform(PyObject *module, PyObject *const *args, Py_ssize_
     return Py_NewRef(args[1]);
 }
 
-/* fill_between(bits, out, low, width): as fill_uniform, times the width plus the lower end, rounded once */
+/* Uniform numbers in [0, 1), times the width plus the lower end, rounded once. */
+static void between(bitgen_t *from, void *to, size n, int type, double low, double width)
+{
+    if (low == 0 && width == 1) draw(from, to, n, type);
+    else if (type == NPY_FLOAT)
+        for (size i = 0; i < n; i++) ((float *)to)[i] = fmaf(single(from), (float)width, (float)low);
+    else
+        for (size i = 0; i < n; i++) ((double *)to)[i] = fma((double)mantissa(from) * 0x1p-53, width, low);
+}
+
+/* fill_between(bits, out, low, width): as `between` */
 static PyObject *fill_between(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -70,13 +87,9 @@ static PyObject *fill_between(PyObject *module, PyObject *const *args, Py_ssize_
     if (!from) return NULL;
     PyArrayObject *out = (PyArrayObject *)args[1];
     const size n = PyArray_SIZE(out);
-    void *to = PyArray_DATA(out);
     NPY_BEGIN_THREADS_DEF
     NPY_BEGIN_THREADS_THRESHOLDED(n);
-    if (PyArray_TYPE(out) == NPY_FLOAT)
-        for (size i = 0; i < n; i++) ((float *)to)[i] = fmaf(single(from), (float)width, (float)low);
-    else
-        for (size i = 0; i < n; i++) ((double *)to)[i] = fma((double)mantissa(from) * 0x1p-53, width, low);
+    between(from, PyArray_DATA(out), n, PyArray_TYPE(out), low, width);
     NPY_END_THREADS
     return Py_NewRef(args[1]);
 }
@@ -225,6 +238,19 @@ static PyObject *fill_permutation(PyObject *module, PyObject *const *args, Py_ss
     return Py_NewRef(args[1]);
 }
 
+static void integers(bitgen_t *from, uint64_t *to, size n, uint64_t divisor, uint64_t base, int wide)
+{
+    if (wide)
+        for (size i = 0; i < n; i++) {
+            const uint64_t high = from->next_uint32(from->state), word = high << 32 | from->next_uint32(from->state);
+            to[i] = base + (divisor ? word % divisor : word);
+        }
+    else if (divisor && divisor <= UINT32_MAX)
+        for (size i = 0; i < n; i++) to[i] = base + from->next_uint32(from->state) % (uint32_t)divisor;
+    else
+        for (size i = 0; i < n; i++) to[i] = base + from->next_uint32(from->state);
+}
+
 /* fill_integers(bits, out, divisor, base, wide): the base plus remainders of the next words (wide: of 64 bits, the high one first), which
  * wrap; by 0: the words */
 static PyObject *fill_integers(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -238,19 +264,10 @@ static PyObject *fill_integers(PyObject *module, PyObject *const *args, Py_ssize
     const int wide = PyObject_IsTrue(args[4]);
     bitgen_t *from = generator_of(args[0]);
     if (!from) return NULL;
-    uint64_t *to = PyArray_DATA(out);
     const size n = PyArray_SIZE(out);
     NPY_BEGIN_THREADS_DEF
     NPY_BEGIN_THREADS_THRESHOLDED(n);
-    if (wide)
-        for (size i = 0; i < n; i++) {
-            const uint64_t high = from->next_uint32(from->state), word = high << 32 | from->next_uint32(from->state);
-            to[i] = base + (divisor ? word % divisor : word);
-        }
-    else if (divisor && divisor <= UINT32_MAX)
-        for (size i = 0; i < n; i++) to[i] = base + from->next_uint32(from->state) % (uint32_t)divisor;
-    else
-        for (size i = 0; i < n; i++) to[i] = base + from->next_uint32(from->state);
+    integers(from, PyArray_DATA(out), n, divisor, base, wide);
     NPY_END_THREADS
     return Py_NewRef(args[1]);
 }
@@ -267,7 +284,18 @@ static void sixteens(bitgen_t *from, void *to, size n, int type, double mean, do
     }
 }
 
-/* fill_normal(bits, out, mean, std): at least 16 normal numbers; the last 16 are made anew where 16 does not divide them */
+/* At least 16 normal numbers; the last 16 are made anew where 16 does not divide them. */
+static void normals(bitgen_t *from, void *to, size n, int type, double mean, double std)
+{
+    const size whole = n - n % LANES, width = type == NPY_FLOAT ? sizeof(float) : sizeof(double);
+    sixteens(from, to, whole, type, mean, std);
+    if (n > whole) {
+        draw(from, (char *)to + whole * width, n - whole, type); /* passed over */
+        sixteens(from, (char *)to + (n - LANES) * width, LANES, type, mean, std);
+    }
+}
+
+/* fill_normal(bits, out, mean, std): as `normals` */
 static PyObject *fill_normal(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -280,17 +308,29 @@ static PyObject *fill_normal(PyObject *module, PyObject *const *args, Py_ssize_t
     bitgen_t *from = generator_of(args[0]);
     if (!from) return NULL;
     const int type = PyArray_TYPE(out);
-    const size n = PyArray_SIZE(out), whole = n - n % LANES;
-    char *data = PyArray_BYTES(out);
+    const size n = PyArray_SIZE(out);
     NPY_BEGIN_THREADS_DEF
     NPY_BEGIN_THREADS_THRESHOLDED(n);
-    sixteens(from, data, whole, type, mean, std);
-    if (n > whole) {
-        draw(from, data + whole * PyArray_ITEMSIZE(out), n - whole, type); /* passed over */
-        sixteens(from, data + (n - LANES) * PyArray_ITEMSIZE(out), LANES, type, mean, std);
-    }
+    normals(from, PyArray_DATA(out), n, type, mean, std);
     NPY_END_THREADS
     return Py_NewRef(args[1]);
+}
+
+int draw_numbers(PyObject *bits, struct draw *what, void *to, size n, int type)
+{
+    enum { WIDE = 1 << 28 }; /* from as many numbers on, 64 bits are drawn for each */
+    bitgen_t *from = generator_of(bits);
+    if (!from) return 0;
+    if (what->kind == DRAW_INTEGERS) integers(from, to, n, what->divisor, what->base, what->divisor >= WIDE);
+    else if (what->kind == DRAW_UNIFORM) between(from, to, n, type, what->mean, what->std);
+    else if (n >= LANES) normals(from, to, n, type, what->mean, what->std);
+    else
+        for (size i = 0; i < n; i++) {
+            const double value = fma(normal(from, &what->spare, &what->has_spare), what->std, what->mean);
+            if (type == NPY_FLOAT) ((float *)to)[i] = (float)value;
+            else ((double *)to)[i] = value;
+        }
+    return 1;
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}

@@ -182,13 +182,38 @@ static int filled(PyArrayObject *part, PyObject *number)
     return 0;
 }
 
+/* Whether nothing but the grad mode is in force, and which; -1 with an error. */
+static int known_mode(int *recording)
+{
+    PyObject *modes = NULL;
+    if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return -1;
+    *recording = modes == at.record;
+    const int known = *recording || modes == at.silent;
+    Py_XDECREF(modes);
+    return known;
+}
+
+static int count_write(PyObject *target)
+{
+    PyObject *counter = SLOT(target, at.vc), *version = PyNumber_Add(PyList_GET_ITEM(counter, 0), at.one);
+    return version && PyList_SetItem(counter, 0, version) == 0 ? 1 : -1;
+}
+
+int write_whole(PyObject *target, int (*write)(PyArrayObject *, void *), void *context)
+{
+    int recording;
+    const int known = known_mode(&recording);
+    if (known < 1 || !is_usable(target) || (recording && requires_grad(target))) return known < 0 ? -1 : 0;
+    const int done = write((PyArrayObject *)SLOT(target, at.data), context);
+    return done > 0 ? count_write(target) : done;
+}
+
 int write_part(PyObject *target, PyArrayObject *part, PyObject *value)
 {
     PyArrayObject *a = (PyArrayObject *)SLOT(target, at.data);
-    PyObject *modes = NULL;
-    if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return -1;
-    const int recording = modes == at.record, known = recording || modes == at.silent;
-    Py_XDECREF(modes);
+    int recording;
+    const int known = known_mode(&recording);
+    if (known < 0) return -1;
     const int number = PyFloat_CheckExact(value) || PyLong_CheckExact(value);
     if (!known || !is_usable(target) || !(number || is_usable(value)) || (recording && (requires_grad(target) || (!number && requires_grad(value))))) return 0;
     if (!PyArray_ISWRITEABLE(a) || !PyArray_ISALIGNED(a) || !is_apart(a) || (number && PyArray_DESCR(a) != at.f32 && PyArray_DESCR(a) != at.f64)) return 0;
@@ -203,8 +228,7 @@ int write_part(PyObject *target, PyArrayObject *part, PyObject *value)
         } else if (PyArray_DATA(b) != PyArray_DATA(part) || !PyArray_CompareLists(PyArray_STRIDES(b), PyArray_STRIDES(part), n)) return 0;
         /* else x[2:] += 1 ends with this write, of what is there already */
     }
-    PyObject *counter = SLOT(target, at.vc), *version = PyNumber_Add(PyList_GET_ITEM(counter, 0), at.one);
-    return version && PyList_SetItem(counter, 0, version) == 0 ? 1 : -1;
+    return count_write(target);
 }
 
 /* The in-place form: the target, into whose memory the result has gone; NULL where it fails or the general path has to be taken. */

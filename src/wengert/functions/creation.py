@@ -25,6 +25,7 @@ from ..tensor.autograd_meta import requires_grad as is_recorded
 from ..tensor.namespaces import TRACED_OPS
 from ..tensor.tensor import Tensor
 from ..tensor.types import strided
+from . import everyday
 from .data import array_of
 from .devices import array_class, on_cpu, placed, taken
 from .memory import file_array
@@ -296,12 +297,16 @@ def _new(where: Any, shape: tuple[int, ...], d: np.dtype, strides: tuple[int, ..
         requires_grad)
 
 
-def _sized(name: str, make: Callable[..., np.ndarray],
+def _sized(name: str, make: Callable[..., np.ndarray], number: int | None,
         doc: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor], Callable[..., Tensor]]:
-    """``zeros``, ``zeros_like`` and ``Tensor.new_zeros`` from one array function."""
+    """``zeros``, ``zeros_like`` and ``Tensor.new_zeros`` from one array function, and the number that it writes."""
 
     def sized(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
             pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+        found = everyday.filled(number, None, sizes, dtype, layout, device, requires_grad, size, out, pin_memory,
+            memory_format, not sizes, number is None and uninitialized.fills)
+        if found is not NotImplemented:
+            return found  # type: ignore[no-any-return]
         if not sizes and size is None:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
         where = None if device is None else placed(device)
@@ -324,6 +329,10 @@ def _sized(name: str, make: Callable[..., np.ndarray],
 
     def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
             memory_format: Any = None, pin_memory: bool = False) -> Tensor:
+        found = everyday.filled(number, input, None, dtype, layout, device, requires_grad, memory_format, pin_memory,
+            number is None and uninitialized.fills)
+        if found is not NotImplemented:
+            return found  # type: ignore[no-any-return]
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}_like(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         if input.layout is not strided or (layout is not None and layout is not strided):
@@ -334,6 +343,10 @@ def _sized(name: str, make: Callable[..., np.ndarray],
 
     def new(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
             pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+        found = everyday.filled(number, self, sizes, dtype, layout, device, requires_grad, size, pin_memory, not sizes,
+            number is None and uninitialized.fills)
+        if found is not NotImplemented:
+            return found  # type: ignore[no-any-return]
         if not sizes and size is None:
             raise TypeError(f'new_{name}() missing 1 required positional arguments: "size"')
         shape = sizes_given("new_" + name, sizes, size)
@@ -411,9 +424,10 @@ def deliver(array: np.ndarray, out: Any, name: str, requires_grad: bool = False,
     return finish(array, requires_grad, where) if out is None else write_out(out, array, name)
 
 
-zeros, zeros_like, new_zeros = _sized("zeros", np.zeros, "filled with 0")
-ones, ones_like, new_ones = _sized("ones", np.ones, "filled with 1")
-empty, empty_like, new_empty = _sized("empty", uninitialized.empty, "with whatever the memory holds")
+zeros, zeros_like, new_zeros = _sized("zeros", np.zeros, 0, "filled with 0")
+ones, ones_like, new_ones = _sized("ones", np.ones, 1, "filled with 1")
+empty, empty_like, new_empty = _sized("empty", uninitialized.empty, None,
+    "with whatever the memory holds")
 
 
 def _filling(name: str, value: Any) -> Any:
@@ -428,6 +442,9 @@ def _filling(name: str, value: Any) -> Any:
 def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor of shape ``size`` filled with ``fill_value``, whose type it takes unless ``dtype`` says otherwise."""
+    found = everyday.full(fill_value, size, dtype, layout, device, requires_grad, out, pin_memory)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     where = placed(device)
     value = _filling("full", fill_value)
     if isinstance(size, int):

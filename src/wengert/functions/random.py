@@ -27,6 +27,7 @@ from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, META
 from ..tensor.types import device as device_type
+from . import everyday
 from .creation import check_sizes, deliver, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
 from .devices import placed
 from .sizes import sizes_given
@@ -95,6 +96,7 @@ class DeviceGenerator(Generator, Philox):  # type: ignore[misc]
 
 default_generator = Generator()
 default_generator.seed()
+everyday.register(default_generator)
 _of_devices: dict[Any, DeviceGenerator] = {}  # the default streams of devices
 _seed: list[int] = []  # what the program has seeded all streams with
 
@@ -246,12 +248,20 @@ def _made(name: str, draw: Any, generator: Any, sizes: Any, size: Any, out: Any,
 def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Uniform numbers in [0, 1)."""
+    found = everyday.drawn(everyday.UNIFORM, None, None, generator, sizes, dtype, layout, device, requires_grad, size,
+        out, pin_memory, not sizes)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     return _made("rand", lambda g, s, d: g.uniform(s, d), generator, sizes, size, out, dtype, device, requires_grad)
 
 
 def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Normal numbers with mean 0 and variance 1."""
+    found = everyday.drawn(everyday.NORMAL, None, None, generator, sizes, dtype, layout, device, requires_grad, size,
+        out, pin_memory, not sizes)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     return _made("randn", lambda g, s, d: g.normal(s, d), generator, sizes, size, out, dtype, device, requires_grad)
 
 
@@ -274,6 +284,11 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
         dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         pin_memory: bool = False) -> Tensor:
     """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
+    if 1 < len(args) < 4:
+        found = everyday.drawn(everyday.INTEGERS, 0 if len(args) == 2 else args[0], args[-2], generator, args[-1],
+            dtype, layout, device, requires_grad, low, high, size, out, pin_memory)
+        if found is not NotImplemented:
+            return found  # type: ignore[no-any-return]
     row = list(args)
     if len(row) + (size is not None) + (high is not None) < 2:
         kinds = ", ".join(type(a).__name__ for a in args)
@@ -487,6 +502,8 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     """Fill with uniform numbers in [from, to)."""
     low = named.pop("from", named.pop("a", from_))
     high = named.pop("b", to)
+    if everyday.draw_in(self, everyday.UNIFORM, low, high, generator):
+        return self
     a = self._wg_data
     if _at_once(self):
         _stream(generator, self).uniform_into(a, float(low), float(high))
@@ -498,6 +515,8 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
 @_filling
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with normal numbers."""
+    if everyday.draw_in(self, everyday.NORMAL, mean, std, generator):
+        return self
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     a = self._wg_data

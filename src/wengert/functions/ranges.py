@@ -13,6 +13,7 @@ from ..arrays import dtypes as dt
 from ..arrays.errors import check_countable, refuse_overflow
 from ..ops.errors import must_be
 from ..tensor.tensor import Tensor
+from . import everyday
 from .composites.call import by_example
 from .creation import deliver, finish, np_dtype, out_type
 from .devices import placed
@@ -54,6 +55,9 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
     >>> torch.arange(3)
     tensor([0, 1, 2])
     """
+    found = everyday.counted(start, end, step, dtype, layout, device, requires_grad, out, pin_memory)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     where = placed(device)
     if start is None and end is not None:
         start = 0
@@ -117,6 +121,9 @@ range_.__name__ = range_.__qualname__ = "range"
 def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, evenly spaced."""
+    found = everyday.spaced(start, end, steps, dtype, layout, device, requires_grad, out)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     return _spaced("linspace", start, end, steps, out, dtype, requires_grad, None, placed(device))
 
 
@@ -179,6 +186,9 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
 def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: bool = False) -> Tensor:
     """The ``n`` by ``m`` matrix with ones on its diagonal."""
+    found = everyday.identity(n, m, dtype, layout, device, requires_grad, out)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     where = placed(device)
     for i, (name, size) in enumerate((("n", n), ("m", m))):
         if not isinstance(size, (int, np.integer, Tensor)) and (size is not None or name == "n"):

@@ -1,0 +1,18 @@
+/* Random numbers of a few elements, drawn while other threads wait: what factories.c asks of random.c. */
+#ifndef WENGERT_DRAWS_H
+#define WENGERT_DRAWS_H
+
+#include "wengert.h"
+
+enum { DRAW_UNIFORM, DRAW_NORMAL, DRAW_INTEGERS };
+
+struct draw {
+    int kind, has_spare;
+    double mean, std, spare; /* uniform: the lower end, the width */
+    uint64_t base, divisor;  /* of integers */
+};
+
+/* Fill `n` elements of float32 or float64, of int64 with integers; 0 where the bits are none of NumPy's generators. */
+int draw_numbers(PyObject *bits, struct draw *what, void *to, size n, int type);
+
+#endif
