@@ -363,8 +363,22 @@ void fast_copy(PyArrayObject *x, char *to, const npy_intp *strides)
     const size total = PyArray_SIZE(x);
     struct fast_job job = {.operands = 2, .data = {PyArray_BYTES(x), to}, .width = {PyArray_ITEMSIZE(x), PyArray_ITEMSIZE(x)}};
     if (!total) return;
-    for (int axis = 0; axis < ndim; axis++) job.strides[0][axis] = PyArray_STRIDE(x, axis), job.strides[1][axis] = strides[axis];
-    fast_join_axes(&job, ndim, PyArray_DIMS(x));
+    npy_intp shape[NPY_MAXDIMS];
+    int order[NPY_MAXDIMS]; /* the steps of what is written become smaller */
+    for (int axis = 0; axis < ndim; axis++) {
+        int at = axis;
+        for (; at > 0 && PyArray_DIM(x, axis) > 1; at--) {
+            const int before = order[at - 1];
+            if (PyArray_DIM(x, before) > 1 && llabs(strides[before]) >= llabs(strides[axis])) break;
+            order[at] = before;
+        }
+        order[at] = axis;
+    }
+    for (int k = 0; k < ndim; k++) {
+        shape[k] = PyArray_DIM(x, order[k]);
+        job.strides[0][k] = PyArray_STRIDE(x, order[k]), job.strides[1][k] = strides[order[k]];
+    }
+    fast_join_axes(&job, ndim, shape);
     const size items = job.axes == 1 ? total : total / job.shape[job.axes - 1];
     if (PyArray_NBYTES(x) < WORTH_RELEASING) {
         copy_task(&job, 0, items, 0);

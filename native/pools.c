@@ -284,27 +284,21 @@ DEFINE_POOLS(double, f64)
 
 enum inside_work { LARGEST, AVERAGE, SPREAD };
 
-/* The pixels of the window (z, y, x), and how many elements it averages over. */
-static struct pixel_window window_at(const struct pooling *p, size z, size y, size x, double *count)
-{
-    const struct seen_rows s = rows_of(p, z, y);
-    const size start = x * p->stride[2] - p->padding[2];
-    size from, to;
-    inside(p, 2, start, 0, &from, &to);
-    *count = p->divisor ? p->divisor : extent(p, 0, z) * extent(p, 1, y) * extent(p, 2, x);
-    return (struct pixel_window){s.first + start + from * p->dilation[2], {s.taps[0], s.taps[1], to - from},
-                                 {s.steps[0], s.steps[1], p->dilation[2]}};
-}
-
 #define DEFINE_INSIDE(REAL, SUFFIX)                                                                            \
     /* Results: REAL *out, of gradients that of the image; the other one is read. */                            \
     static void inside_row_##SUFFIX(struct pooling *p, size plane, size z, size y)                             \
     {                                                                                                          \
         const size n = p->channels;                                                                            \
+        const struct seen_rows s = rows_of(p, z, y);                                                           \
+        const double whole = extent(p, 0, z) * extent(p, 1, y);                                                \
+        struct pixel_window w = {0, {s.taps[0], s.taps[1], 0}, {s.steps[0], s.steps[1], p->dilation[2]}};      \
         for (size x = 0; x < p->windows[2]; x++) {                                                             \
             const size at = (plane * p->count + (z * p->windows[1] + y) * p->windows[2] + x) * n;              \
-            double count;                                                                                      \
-            const struct pixel_window w = window_at(p, z, y, x, &count);                                       \
+            const size start = x * p->stride[2] - p->padding[2];                                               \
+            const double count = p->divisor ? p->divisor : whole * extent(p, 2, x);                            \
+            size from = 0, to = p->kernel[2];                                                                  \
+            if (start < 0 || start + (to - 1) * p->dilation[2] >= p->length[2]) inside(p, 2, start, 0, &from, &to); \
+            w.first = s.first + start + from * p->dilation[2], w.taps[2] = to - from;                          \
             const int seen = w.taps[0] > 0 && w.taps[1] > 0 && w.taps[2] > 0;                                  \
             const REAL *image = (const REAL *)p->image + plane * p->area * n;                                  \
             REAL *out = (REAL *)p->out + at;                                                                   \

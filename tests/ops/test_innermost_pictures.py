@@ -26,13 +26,18 @@ OTHERS = [
     lambda F, x: F.batch_norm(x, None, None, training=True),
     lambda F, x: F.batch_norm(x, x.mean((0, 2, 3)).detach(), x.var((0, 2, 3)).detach()),
     lambda F, x: F.group_norm(x, 4),
+    lambda F, x: F.pad(x, (1, 0, 0, 0, 2, 1)),
+    lambda F, x: x.clone(),
+    lambda F, x: F.leaky_relu_(x * 1, 0.1),
+    lambda F, x: F.hardtanh_(x * 1, -0.5, 0.5),
     lambda F, x: x.flip(3),
     lambda F, x: x.flip((1, 2)),
     lambda F, x: x.roll((1, -2), (1, 3)),
 ]
 SUMS = [
     lambda x: x.sum((2, 3)), lambda x: x.mean((2, 3), keepdim=True), lambda x: x.mean(1), lambda x: x.sum((0, 2, 3)),
-    lambda x: x.sum(0), lambda x: x.mean((1, -1), keepdim=True), lambda x: x.sum(3), lambda x: x.mean((0, 1, 2, 3)),
+    lambda x: x.amax((2, 3)), lambda x: x.amin((0, -1), keepdim=True), lambda x: x.amax(1), lambda x: x.sum(0),
+    lambda x: x.mean((1, -1), keepdim=True), lambda x: x.sum(3), lambda x: x.mean((0, 1, 2, 3)),
 ]
 
 
@@ -94,6 +99,22 @@ def test_maxima_and_their_places(torch, channels):
         torch.testing.assert_close(values, want, equal_nan=True, rtol=0, atol=0)
         assert torch.equal(places, at)
         assert places.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_largest_with_nan(torch):
+    x = images(torch, 16).to(memory_format=torch.channels_last)
+    x[0, 1, 2, 3] = torch.nan
+    torch.testing.assert_close(x.amax((2, 3)), x.contiguous().amax((2, 3)), equal_nan=True)
+    torch.testing.assert_close(x.amin((1, 2)), x.contiguous().amin((1, 2)), equal_nan=True)
+
+
+def test_channels_dropped(torch):
+    x = images(torch, 16).to(memory_format=torch.channels_last)
+    torch.manual_seed(5)
+    y = torch.nn.functional.dropout2d(x, 0.5)
+    torch.manual_seed(5)
+    torch.testing.assert_close(y, torch.nn.functional.dropout2d(x.contiguous(), 0.5))
+    assert set((y / x).round().amax((2, 3)).flatten().tolist()) == {0.0, 2.0}
 
 
 def test_windows_that_see_nothing(torch):

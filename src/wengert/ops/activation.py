@@ -495,8 +495,14 @@ def pairwise_distance(F, x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return F.linalg_vector_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
+def _masked(x: Any, mask: Any, scale: float) -> Any:
+    if mask.size < x.size and x.dtype.char in "fd":  # a number for each channel
+        return K.multiply(x, mask * x.dtype.type(scale))
+    return K.masked_scale(x, mask, scale)
+
+
 @operator(inplace=True, node="MulBackward0", **_hidden, grad=dict(input=lambda F, g, mask, scale: (
-    K.masked_scale(g, mask, scale) if F.raw else g * F.constant(mask) * scale)))
+    _masked(g, mask, scale) if F.raw else g * F.constant(mask) * scale)))
 def masked_scale(input: Array, mask, scale):
     """``input * mask * scale`` with a constant array ``mask`` that broadcasts: dropout; the mask is kept in bits."""
-    return K.masked_scale(input, mask, scale)
+    return _masked(input, mask, scale)

@@ -37,8 +37,13 @@ def _padded_as_it_lies(input: Array, pairs: list[tuple[int, int]], mode: int, va
     moved = inside_out(input)
     if moved is None:
         return K.padded(input, pairs, mode, value)
-    found = K.padded(moved, [pairs[0], *pairs[2:], pairs[1]], mode, value)
-    return found if found is None else outside_in(found)
+    if mode or pairs[1] != (0, 0):
+        found = K.padded(moved, [pairs[0], *pairs[2:], pairs[1]], mode, value)
+        return found if found is None else outside_in(found)
+    (*lead, _), n = moved.shape, moved.shape[-1]  # the last pixels with their channels as one row
+    rows = moved.reshape(*lead[:-1], lead[-1] * n)
+    found = K.padded(rows, [pairs[0], *pairs[2:-1], (pairs[-1][0] * n, pairs[-1][1] * n)], mode, value)
+    return found if found is None else outside_in(found.reshape(*found.shape[:-1], found.shape[-1] // n, n))
 
 
 @operator(grad=dict(input=lambda F, g, pad: F.constant_pad_nd(g, tuple(-n for n in pad))), places=("torch",),

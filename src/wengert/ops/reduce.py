@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -449,9 +450,18 @@ def chosen_back(F: Any, g: Any, indices: Any, input_shape: Any, dim: Any, keepdi
     return F.scattered(g, dim, indices, input_shape, True)
 
 
+def _extreme_inside(least: bool, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The largest numbers over ``axes``, one after another; of rows of columns natively."""
+    for d in reversed(axes):
+        x = K.extreme(x, d, least, keepdims)[0]
+    return x
+
+
 def _extreme(ufunc: Any, input: Any, axis: Any, keepdim: Any = False) -> Any:
     x = widened(input)  # which NumPy compares quickly
     found = fold(x, axis, keepdim, LARGEST if ufunc is np.maximum else LEAST)
+    if found is None and x.dtype.char in "fd":
+        found = in_memory_order(partial(_extreme_inside, ufunc is np.minimum), x, axis, keepdim)
     if found is None:
         found = ufunc.reduce(x, axis, None, None, keepdim)
     return found if x is input else as_array(found).astype(input.dtype)

@@ -13,7 +13,7 @@ from ..arrays.array_likes import as_array, as_copy, has_memory, new_filled
 from ..arrays.dtypes import F32, OF_TYPES, is_half, of, scalar_name
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
-from ..arrays.layouts import blank, lay, layout_like
+from ..arrays.layouts import blank, inside_out, lay, layout_like, outside_in
 from ..arrays.reduce import add_at_places
 from ..arrays.strides import expanded, part, start_of, steps, taken, taken_whole, with_dimension, with_reshape_strides
 from ..graph.modes import RECORD, SILENT, modes
@@ -508,6 +508,9 @@ def clone(input: Array, *, memory_format=None):
     strides = layout_like(input, memory_format)
     if strides is None:
         return K.in_order(input)
+    moved = inside_out(input)
+    if moved is not None and tuple([s * input.itemsize for s in strides]) == input.strides:
+        return outside_in(moved.copy())
     out = blank(input.shape, input.dtype, strides, like=input)
     out[...] = input
     return out
