@@ -335,6 +335,7 @@ enum { SAMPLING_LINEAR, SAMPLING_NEAREST, SAMPLING_CUBIC };
 enum { SAMPLING_ZEROS, SAMPLING_BORDER, SAMPLING_REFLECTION };
 struct sampling {
     size axes, length[SAMPLING_AXES], channels, area, count; /* of the image; how many places there are in it */
+    size place_step, axis_step; /* between the places of a grid, and between the numbers of one */
     int mode, padding, align;
 };
 /* Each of `out` lines is a sum of `taps` of the `size` lines of a plane, `inner` numbers long: tables (taps, out), a place of -1 is none. */

@@ -5,6 +5,7 @@
 
 struct sampling_job {
     struct sampling of;
+    size grid_step; /* between the grids of two images */
     const char *image, *grid, *g;
     char *out, *grad_image, *grad_grid;
     int type;
@@ -18,7 +19,7 @@ static void sampling_task(void *context, size begin, size end, int chunk)
 #define RUN(REAL, SUFFIX)                                                                                                   \
     for (size i = begin; i < end && !pool_stopped(); i++) {                                                                 \
         const REAL *image = (const REAL *)job->image + i * v->channels * v->area;                                           \
-        const REAL *grid = (const REAL *)job->grid + i * v->count * v->axes;                                                \
+        const REAL *grid = (const REAL *)job->grid + i * job->grid_step;                                                    \
         const size samples = i * v->channels * v->count;                                                                    \
         if (job->out) kernels->sample_image_##SUFFIX(v, image, grid, (REAL *)job->out + samples);                           \
         else                                                                                                                \
@@ -53,6 +54,23 @@ static int read_sampling(struct sampling *v, PyObject *const *args)
     return v->area > 0 && v->area < INT32_MAX ? 0 : -1;
 }
 
+/* The grid if its places lie evenly apart, whatever the order of its axes, or a copy by rows; the steps are noted. */
+static PyArrayObject *evenly(struct sampling_job *job, PyArrayObject *grid)
+{
+    struct sampling *v = &job->of;
+    const npy_intp width = PyArray_ITEMSIZE(grid), *strides = PyArray_STRIDES(grid);
+    const int last = (int)v->axes;
+    npy_intp step = strides[last];
+    int even = PyArray_ISBEHAVED_RO(grid) && step > 0 && strides[0] >= 0 && strides[last + 1] > 0;
+    for (int a = 0; a <= last + 1; a++) even &= strides[a] % width == 0;
+    for (int a = last; a > 1; a--) step *= PyArray_DIM(grid, a), even &= strides[a - 1] == step;
+    PyArrayObject *found = even ? (PyArrayObject *)Py_NewRef(grid) : contiguous((PyObject *)grid);
+    if (!found) return NULL;
+    v->place_step = even ? strides[last] / width : v->axes, v->axis_step = even ? strides[last + 1] / width : 1;
+    job->grid_step = even ? strides[0] / width : v->count * v->axes;
+    return found;
+}
+
 static int run_sampling(struct sampling_job *job, size images)
 {
     const int chunks = pool_chunks(images, job->of.count * (10.0 + 4.0 * job->of.channels));
@@ -72,7 +90,7 @@ static PyObject *grid_sample(PyObject *module, PyObject *const *args, Py_ssize_t
         if (PyErr_Occurred()) return NULL;
         NOT_HANDLED();
     }
-    PyArrayObject *image = contiguous(args[0]), *grid = contiguous(args[1]), *out = NULL;
+    PyArrayObject *image = contiguous(args[0]), *grid = evenly(&job, (PyArrayObject *)args[1]), *out = NULL;
     if (image && grid) {
         npy_intp shape[2 + SAMPLING_AXES] = {PyArray_DIM(image, 0), PyArray_DIM(image, 1)};
         for (int a = 0; a < job.of.axes; a++) shape[2 + a] = PyArray_DIM(grid, 1 + a);
@@ -97,7 +115,8 @@ static PyObject *grid_sample_grad(PyObject *module, PyObject *const *args, Py_ss
         if (PyErr_Occurred()) return NULL;
         NOT_HANDLED();
     }
-    PyArrayObject *image = contiguous(args[0]), *grid = contiguous(args[1]), *g = contiguous(args[5]), *out[2] = {NULL, NULL};
+    PyArrayObject *image = contiguous(args[0]), *grid = evenly(&job, (PyArrayObject *)args[1]);
+    PyArrayObject *g = contiguous(args[5]), *out[2] = {NULL, NULL};
     int failed = !image || !grid || !g;
     if (!failed && PyArray_SIZE(g) != PyArray_DIM(image, 0) * job.of.channels * job.of.count)
         failed = 1, PyErr_SetString(PyExc_ValueError, "grid_sample_grad: shapes do not fit");

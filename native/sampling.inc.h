@@ -6,6 +6,7 @@ static inline REAL F(rint)(REAL x) { return SINGLE ? (REAL)rintf((float)x) : (RE
 
 struct F(neighbours) {
     REAL at[4][SAMPLES], weight[4][SAMPLES], slope[4][SAMPLES]; /* where they are, what they count, and its derivative */
+    int32_t index[4][SAMPLES], inside[4][SAMPLES];
 };
 struct F(taps) {
     int32_t index[SAMPLES], inside[SAMPLES];
@@ -40,9 +41,14 @@ static void F(find_neighbours)(const struct sampling *v, int axis, const REAL *g
 {
     const REAL length = (REAL)v->length[axis], scale = v->align ? (length - 1) * (REAL)0.5 : length * (REAL)0.5;
     REAL p[SAMPLES], slope[SAMPLES], unused[SAMPLES];
-    const REAL *from = grid + (v->axes - 1 - axis);
+    const REAL *from = grid + (v->axes - 1 - axis) * v->axis_step;
+    if (v->place_step == 1) memcpy(p, from, n * sizeof *p);
+    else if (v->place_step == 2) /* a step that is known takes no loads one by one */
+        for (size j = 0; j < n; j++) p[j] = from[2 * j];
+    else
+        for (size j = 0; j < n; j++) p[j] = from[j * v->place_step];
     for (size j = 0; j < n; j++) {
-        const REAL x = from[j * v->axes];
+        const REAL x = p[j];
         p[j] = v->align ? (x + 1) * scale : ((x + 1) * length - 1) * (REAL)0.5, slope[j] = scale;
     }
     if (v->mode != SAMPLING_CUBIC && v->padding != SAMPLING_ZEROS) F(bring_inside)(v, length, p, slope, n);
@@ -67,30 +73,45 @@ static void F(find_neighbours)(const struct sampling *v, int axis, const REAL *g
     }
 }
 
+/* Where the neighbours along an axis lie in memory, `step` numbers apart, and whether they are in the image. */
+static void F(place_neighbours)(const struct sampling *v, int axis, size step, struct F(neighbours) *found, int each, size n)
+{
+    const REAL last = (REAL)(v->length[axis] - 1);
+    const int32_t apart = (int32_t)step;
+    for (int k = 0; k < each; k++)
+        for (size j = 0; j < n; j++) {
+            const int in = (found->at[k][j] >= 0) & (found->at[k][j] <= last);
+            found->index[k][j] = (int32_t)(in ? found->at[k][j] : 0) * apart, found->inside[k][j] = in;
+        }
+}
+
 /* Every combination of neighbours; how many there are. */
 static int F(find_taps)(const struct sampling *v, const REAL *grid, struct F(taps) *taps, int slopes, size n)
 {
     const int each = v->mode == SAMPLING_NEAREST ? 1 : v->mode == SAMPLING_LINEAR ? 2 : 4, axes = (int)v->axes;
     struct F(neighbours) of[SAMPLING_AXES];
     int count = 1;
-    for (int a = 0; a < axes; a++) F(find_neighbours)(v, a, grid, &of[a], n), count *= each;
+    size step = 1;
+    for (int a = axes - 1; a >= 0; step *= v->length[a], a--, count *= each)
+        F(find_neighbours)(v, a, grid, &of[a], n), F(place_neighbours)(v, a, step, &of[a], each, n);
     for (int t = 0; t < count; t++) {
         struct F(taps) *tap = &taps[t];
-        for (size j = 0; j < n; j++) tap->index[j] = 0, tap->inside[j] = 1, tap->weight[j] = 1;
-        for (int a = 0; slopes && a < axes; a++)
-            for (size j = 0; j < n; j++) tap->slope[a][j] = 1;
-        for (int a = 0, rest = t, stride = count / each; a < axes; a++, rest %= stride, stride = stride > 1 ? stride / each : 1) {
-            const int k = rest / stride;
-            const REAL last = (REAL)(v->length[a] - 1);
-            const int32_t length = (int32_t)v->length[a];
-            const REAL *at = of[a].at[k], *weight = of[a].weight[k], *slope = of[a].slope[k];
-            for (size j = 0; j < n; j++) {
-                const int in = (at[j] >= 0) & (at[j] <= last);
-                tap->index[j] = tap->index[j] * length + (int32_t)(in ? at[j] : 0);
-                tap->inside[j] &= in, tap->weight[j] *= weight[j];
+        for (int a = axes - 1, rest = t; a >= 0; a--, rest /= each) {
+            const int k = rest % each, begins = a == axes - 1;
+            const REAL *weight = of[a].weight[k], *slope = of[a].slope[k];
+            const int32_t *index = of[a].index[k], *inside = of[a].inside[k];
+            if (begins) {
+                memcpy(tap->index, index, n * sizeof *index), memcpy(tap->inside, inside, n * sizeof *inside);
+                memcpy(tap->weight, weight, n * sizeof *weight);
             }
-            for (int b = 0; slopes && b < axes; b++)
-                for (size j = 0; j < n; j++) tap->slope[b][j] *= b == a ? slope[j] : weight[j];
+            else
+                for (size j = 0; j < n; j++) tap->index[j] += index[j], tap->inside[j] &= inside[j], tap->weight[j] *= weight[j];
+            for (int b = 0; slopes && b < axes; b++) {
+                const REAL *factor = b == a ? slope : weight;
+                if (begins) memcpy(tap->slope[b], factor, n * sizeof *factor);
+                else
+                    for (size j = 0; j < n; j++) tap->slope[b][j] *= factor[j];
+            }
         }
     }
     return count;
@@ -101,7 +122,7 @@ static void F(sample_image)(const struct sampling *v, const REAL *image, const R
     struct F(taps) taps[SAMPLING_TAPS];
     for (size begin = 0; begin < v->count; begin += SAMPLES) {
         const size n = v->count - begin < SAMPLES ? v->count - begin : SAMPLES;
-        const int count = F(find_taps)(v, grid + begin * v->axes, taps, 0, n);
+        const int count = F(find_taps)(v, grid + begin * v->place_step, taps, 0, n);
         for (size c = 0; c < v->channels; c++) {
             const REAL *plane = image + c * v->area;
             REAL total[SAMPLES];
@@ -126,7 +147,7 @@ static void F(sample_image_grad)(const struct sampling *v, const REAL *image, co
     REAL slopes[SAMPLING_TAPS][SAMPLES];
     for (size begin = 0; begin < v->count; begin += SAMPLES) {
         const size n = v->count - begin < SAMPLES ? v->count - begin : SAMPLES;
-        const int count = F(find_taps)(v, grid + begin * v->axes, taps, grad_grid != NULL, n);
+        const int count = F(find_taps)(v, grid + begin * v->place_step, taps, grad_grid != NULL, n);
         memset(slopes, 0, sizeof slopes);
         for (size c = 0; c < v->channels; c++) {
             const REAL *incoming = g + c * v->count + begin, *plane = image + c * v->area;

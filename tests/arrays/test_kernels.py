@@ -747,6 +747,23 @@ def test_sampling(space, dtype):
                     assert got is None is want or close(got, want, ulps=2000, scale=10) is None
 
 
+@pytest.mark.parametrize("axes", [2, 3])
+def test_sampling_at_grids_of_any_layout(axes):
+    rng = np.random.default_rng(15)
+    image, rows = rng.random((3, 2, *(5, 4, 3)[:axes])), rng.uniform(-1.2, 1.2, (3, *(4, 3, 70)[-axes:], axes))
+    first = np.moveaxis(np.ascontiguousarray(np.moveaxis(rows, -1, 1)), 1, -1)  # coordinates before places
+    apart = np.repeat(rows, 2, -2)[..., ::2, :]
+    gaps = np.concatenate((rows, rows), -1)[..., axes:]
+    uneven = np.repeat(rows, 2, 1)[:, ::2]
+    one = np.broadcast_to(rows[1:2], rows.shape)
+    for grid in (first, apart, gaps, uneven, one, rows[..., ::-1, ::-1], rows[:, :1]):
+        copy = np.ascontiguousarray(grid)
+        g = rng.random((3, 2, *grid.shape[1:-1]))
+        assert (K.grid_sample(image, grid, 0, 0, False) == K.grid_sample(image, copy, 0, 0, False)).all()
+        found, expected = (K.grid_sample_grad(image, x, 0, 0, False, g, True, True) for x in (grid, copy))
+        assert (found[0] == expected[0]).all() and (found[1] == expected[1]).all()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.float16])
 @pytest.mark.parametrize("shape", [(5,), (4, 7), (9, 3), (2, 3, 4), (17, 600), (0, 3), (3, 0)])
 def test_lines(shape, dtype):

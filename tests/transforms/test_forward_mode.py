@@ -301,6 +301,21 @@ def test_reverse_over_forward(torch, forward_ad):
     assert gv.tolist() == [3.0, 12.0, 27.0]
 
 
+def test_reverse_over_a_value_and_its_tangent():
+    import wengert as torch  # PyTorch has no forward mode of it
+
+    torch.manual_seed(0)
+    x, t, w = torch.rand(3, 4), torch.rand(3, 4), torch.rand(4, requires_grad=True)
+    y, dy = torch.func.jvp(lambda z: torch.nn.functional.pdist(z * w), (x,), (t,))
+    (y + dy).sum().backward()
+    gaps, theirs = (a.detach()[[0, 0, 1]] - a.detach()[[1, 2, 2]] for a in (x, t))
+    v = w.detach().requires_grad_()
+    gap = gaps * v
+    norm = gap.norm(dim=1)
+    (norm + (gap * theirs * v).sum(1) / norm).sum().backward()
+    torch.testing.assert_close(w.grad, v.grad)
+
+
 def test_module_in_forward_mode(torch, forward_ad):
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.LayerNorm(4), torch.nn.Linear(4, 2))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf
+from functools import lru_cache
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, new_filled
 from ..arrays.reduce import add_up, in_doubles, wide_type
 from .linalg_solve import check_sides
+from .matmul import product
 from .operator import Array, family
 from .pointwise import sub
 from .reduce import restored
@@ -325,10 +327,47 @@ def _trilinear_back(F: Any, g: Any, needs: Any, i1: Any, i2: Any, i3: Any, expan
     layout="rows")
 def trilinear(i1: Array, i2: Array, i3: Array, expand1, expand2, expand3, sumdim):
     """The product of three tensors, each of which broadcasts along dimensions ``expand``, summed over ``sumdim``."""
-    rank = i1.ndim + len(expand1)
-    present = [[d for d in range(rank) if d not in gone] for gone in (expand1, expand2, expand3)]
+    row = [i1, i2, i3]
+    lists = map(tuple, (expand1, expand2, expand3, sumdim))
+    steps, order, shape = _three(i1.shape, i2.shape, i3.shape, *lists)
+    for at, *sides, whole, gone in steps:
+        left, right = (row[i].transpose(axes).reshape(size) for i, (axes, size) in zip(at, sides))
+        found = product(left, right).reshape(whole)
+        row.append(np.add.reduce(found, gone) if gone else found)
+    return row[-1].transpose(order).reshape(shape)
+
+
+@lru_cache(256)
+def _three(shape1: Any, shape2: Any, shape3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any) -> Any:
+    """Two products of matrices for one of three tensors, in the order that takes the fewest multiplications."""
+    rank = len(shape1) + len(expand1)
+    dims = [[d for d in range(rank) if d not in gone] for gone in (expand1, expand2, expand3)]
     kept = [d for d in range(rank) if d not in sumdim]
-    return np.einsum(i1, present[0], i2, present[1], i3, present[2], kept, optimize=["einsum_path", (0, 1), (0, 1)])
+    length = {d: n for row, shape in zip(dims, (shape1, shape2, shape3)) for d, n in zip(row, shape)}
+
+    def cost(last: int) -> int:
+        both, third = {*dims[last - 2], *dims[last - 1]}, dims[last]
+        return sum(prod([length[d] for d in row]) for row in (both, both.intersection([*kept, *third]).union(third)))
+
+    last = min(range(3), key=cost)
+    first, second = (last - 2) % 3, (last - 1) % 3
+    one, left = _pair(dims[first], dims[second], [*kept, *dims[last]], length)
+    two, left = _pair(left, dims[last], kept, length)
+    order = [left.index(d) for d in kept if d in left]
+    return (((first, second), *one), ((3, last), *two)), order, [length.get(d, 1) for d in kept]
+
+
+def _pair(first: Any, second: Any, kept: Any, length: Any) -> Any:
+    """How two arrays with dimensions of these numbers are matrices, their product's shape and what of it is summed."""
+    batch = [d for d in first if d in second and d in kept]
+    inner = [d for d in first if d in second and d not in kept]
+    rows, columns = [d for d in first if d not in second], [d for d in second if d not in first]
+    size = [prod([length[d] for d in row]) for row in (batch, rows, inner, columns)]
+    dims, begin = batch + rows + columns, 0 if batch else 1
+    left = [first.index(d) for d in batch + rows + inner], size[:3][begin:]
+    right = [second.index(d) for d in batch + inner + columns], [size[0], *size[2:]][begin:]
+    gone = tuple([i for i, d in enumerate(dims) if d not in kept])
+    return (left, right, [length[d] for d in dims], gone), [d for d in dims if d in kept]
 
 
 @composite(places=("torch", "functional"))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...graph import anomaly
 from ...graph.engine import run_subgraph
+from ...graph.modes import modes
 from ...graph.node import FIELDS, Node, next_sequence
 from ...tensor.autograd_meta import AccumulateGrad, edge_of, requires_grad
 from ...tensor.namespaces import ARRAY_OPS, TRACED_OPS
@@ -33,7 +34,7 @@ class SubgraphNode(Node):
     roots: list[Edge]
     parts: set[Node]
     given: dict[str, Any]
-    shared: bool  # whether a recorded gradient may lead into the parts: then they free their own memory
+    shared: bool  # whether what was recorded elsewhere may lead into the parts: then they free their own memory
 
     def _walk(self, namespace: Any, g: Any, needs: Any) -> Any:
         if self.gone():
@@ -109,7 +110,7 @@ def wrap_in_node(results: Any, name: str, arguments: Iterable[Any], since: int,
     edges += [edge for edge in entering if edge not in edges]
     node = _new(name)
     node.given = {k: v if not hasattr(v, "_wg_edge") else weakref.ref(v) for k, v in (given or {}).items()}
-    node.shared = False
+    node.shared = bool(modes().interceptors)  # which have seen the results of the parts
     node.parts, node.roots, node.edges = parts, [t._wg_edge for t in outputs], tuple(edges)
     node.saved, node.hooks, node.seq = None, None, next_sequence()
     kinds = [(t._wg_data.shape, t._wg_data.dtype) for t in outputs]
