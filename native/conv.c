@@ -60,8 +60,7 @@ static size offset_of(const struct source *s, size z, size y, size x)
     return (z * s->padded[1] + y) * s->padded[2] + x % s->split * (s->padded[2] / s->split) + x / s->split;
 }
 
-/* Whether some window sees the image at this tap of an axis, or only zeros around it. */
-static int is_seen(const struct axis *a, size tap)
+int conv_sees(const struct axis *a, size tap)
 {
     for (size o = 0; o < a->count; o++) {
         const size at = o * a->stride + tap * a->dilation - a->pad;
@@ -88,7 +87,7 @@ void conv_lattice(struct conv *v)
     l->to_step[0] = a[1].count * a[2].count, l->to_step[1] = a[2].count, l->to_step[2] = 1;
     for (size c = 0; c < v->channels; c++)
         FOR_EACH_TAP(v) {
-            if (!is_seen(&a[0], kz) || !is_seen(&a[1], ky) || !is_seen(&a[2], kx)) continue;
+            if (!conv_sees(&a[0], kz) || !conv_sees(&a[1], ky) || !conv_sees(&a[2], kx)) continue;
             *offset++ = c * s->plane + offset_of(s, kz * a[0].dilation, ky * a[1].dilation, kx * a[2].dilation);
             *tap++ = c * v->kernel + (kz * a[1].kernel + ky) * a[2].kernel + kx;
         }
@@ -250,7 +249,7 @@ void conv_pad_batch(const struct conv *v, char *to, size group, size first, size
 /* Behind them is what a last vector may read. */
 size conv_batch_bytes(const struct conv *v)
 {
-    return v->together * v->source.channels * v->source.plane * v->width + BEHIND * kernels->gemm_columns_bytes;
+    return (v->together * v->source.channels * v->source.plane * v->width + BEHIND * kernels->gemm_columns_bytes + 63) / 64 * 64;
 }
 
 const char *conv_batch(const struct conv *v, char *padded, size *ready, size batch, size group, size first, size images, size *image)
@@ -264,87 +263,6 @@ const char *conv_batch(const struct conv *v, char *padded, size *ready, size bat
     if (*ready < 0) memset(padded, 0, conv_batch_bytes(v));
     if (*ready != batch) conv_pad_batch(v, padded, group, first, images), *ready = batch;
     return padded;
-}
-
-int conv_is_flat(const struct conv *v, const struct lattice *l)
-{
-    return v->source.split == 1 && l->step[1] == v->source.padded[2] && l->step[1] < tiles_of(l->count[2], tile_columns(v)) * tile_columns(v);
-}
-
-/* Cycles for a panel of windows and a tap, of reading windows where they lie or of packing them: one for each row of the tiles, more
- * where the sums do not stay in registers; some for every move of a vector; and a tap's share of what it takes to put results where they
- * belong, to list where a panel's windows lie, and to split images up. Rows of filters beyond the first find the windows less and less in
- * the first cache. Constants: measured. */
-static double cost_of(const struct conv *v, int in_place)
-{
-    const struct lattice *l = v->lattice;
-    const double wide = (double)tile_columns(v), row = (double)l->count[2], taps = l->depth ? (double)l->depth : 1;
-    const double high = (double)kernels->gemm_rows, tiles = (double)tiles_of(v->rows, kernels->gemm_rows);
-    const double product = v->rows <= high / 2 ? high / 2 : tiles * high;
-    const double computed = (conv_is_flat(v, l) ? l->step[1] : tiles_of(l->count[2], tile_columns(v)) * wide) / row;
-    const double runs = wide / row + 1 > 2 ? wide / row + 1 : 2;
-    const double split = v->source.split > 1 ? 0.4 * (double)(v->source.channels * v->source.plane) * wide / (taps * (double)v->results) : 0;
-    if (!in_place) return split + product * (taps > CONV_WHOLE ? 1.06 : 1) + 1 + 1.3 * runs + 200 / taps;
-    return split + computed * (v->rows < THIN ? v->rows : product * (1 + 0.01 * tiles)) + (row < 2 * wide ? 5 * runs * v->rows / taps : 0);
-}
-double conv_cost(const struct conv *v)
-{
-    const double packed = cost_of(v, 0), in_place = cost_of(v, 1);
-    return packed < in_place ? packed : in_place;
-}
-
-/* ---- which way ---- */
-
-static const char *const WAY_NAMES[WAYS] = {"depthwise", "winograd", "broad", "columns", "in place", "packed", "dots", "tiles"};
-
-/* The last convolution of a thread. */
-static _Thread_local struct chosen {
-    int only; /* the one way that a test lets it go, plus 1; 0: any */
-    enum way way;
-    double cycles[WAYS], others[WAYS]; /* of ways that were weighed, else 0 */
-} chosen;
-
-int conv_pays(enum way way, double cycles, double others)
-{
-    chosen.cycles[way] = cycles, chosen.others[way] = others;
-    return chosen.only ? chosen.only == (int)way + 1 : cycles < others;
-}
-int conv_took(enum way way, int done)
-{
-    if (done) chosen.way = way;
-    return done;
-}
-void conv_forget(void)
-{
-    chosen = (struct chosen){.only = chosen.only};
-}
-
-/* conv_chosen(): the way of this thread's last convolution, and for each way that was weighed its cycles and those of the others, in
- * a unit of its own. */
-static PyObject *conv_chosen(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    (void)module, (void)args;
-    if (count) return PyErr_Format(PyExc_TypeError, "expected no arguments");
-    PyObject *weighed = PyDict_New();
-    for (int k = 0; weighed && k < WAYS; k++) {
-        PyObject *pair = chosen.others[k] > 0 ? Py_BuildValue("dd", chosen.cycles[k], chosen.others[k]) : NULL;
-        if (pair && PyDict_SetItemString(weighed, WAY_NAMES[k], pair) < 0) PyErr_Clear();
-        Py_XDECREF(pair);
-    }
-    return weighed ? Py_BuildValue("sN", WAY_NAMES[chosen.way], weighed) : NULL;
-}
-
-/* conv_only(name | None): convolutions of this thread go this way wherever they can, for measurements. */
-static PyObject *conv_only(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    (void)module;
-    if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
-    int only = args[0] == Py_None ? 0 : -1;
-    for (int k = 0; k < WAYS && only < 0; k++)
-        if (PyUnicode_Check(args[0]) && !PyUnicode_CompareWithASCIIString(args[0], WAY_NAMES[k])) only = k + 1;
-    if (only < 0) return PyErr_Format(PyExc_ValueError, "no way to compute convolutions: %R", args[0]);
-    chosen.only = only;
-    Py_RETURN_NONE;
 }
 
 /* The filters of each lattice and group in panels, some tiles at a time. */
@@ -386,7 +304,7 @@ static void windows_task(void *context, size begin, size end, int chunk)
             const struct lattice *l = &v->lattice[k];
             const struct windows w = {
                 .lattice = l, .source = source, .image = image, .images = images,
-                .left = (const char *)l->left + group * l->left_group * v->width, .bias = !!v->bias, .flat = conv_is_flat(v, l),
+                .left = (const char *)l->left + group * l->left_group * v->width, .bias = !!v->bias, .flat = conv_is_flat(v, l), .lines = conv_is_by_lines(v, l),
                 .weight = v->fresh ? v->weight + group * v->bundle * v->width : NULL, .filter_step = v->filter_step, .filters = v->rows,
                 .filter_bias = v->bias ? v->bias + group * v->rows * v->width : NULL, .packed = work + v->sums_bytes,
                 .first = from, .last = to < v->rows ? to : v->rows, .work = work,
@@ -429,7 +347,7 @@ static int run_windows(struct conv *v)
     const size high = kernels->gemm_rows, tiles = tiles_of(v->rows, high);
     const int chunks = conv_share_out(v, one, tiles), bias = !!v->bias;
     const int whole = v->lattices == 1 && first->depth == v->filter_step && first->tap[first->depth - 1] == first->depth - 1;
-    v->in_place = conv_pays(BY_IN_PLACE, cost_of(v, 1), cost_of(v, 0)), v->behind = behind(v);
+    v->in_place = conv_pays(BY_IN_PLACE, conv_cost_of(v, 1), conv_cost_of(v, 0)), v->behind = behind(v);
     conv_took(v->in_place ? BY_IN_PLACE : BY_PACKED, 1);
     const int direct = !v->in_place && whole && !bias && v->images * windows <= FEW_PANELS * tile_columns(v); /* too few for packing to pay */
     size numbers = 0;
@@ -442,8 +360,8 @@ static int run_windows(struct conv *v)
     PyArrayObject *left = scratch(before ? numbers * v->groups : 0, v->width), *work = left ? scratch(chunks * v->work_bytes, 1) : NULL;
     int result = -1;
     if (work) {
-        v->work = PyArray_BYTES(work);
-        char *at = PyArray_BYTES(left);
+        v->work = aligned(work);
+        char *at = aligned(left);
         for (int k = 0; k < v->lattices; k++) {
             struct lattice *l = &v->lattice[k];
             l->left = direct ? v->weight : at, l->left_row = direct ? v->filter_step : 0;

@@ -74,6 +74,9 @@ int conv_fits(const struct conv *v, PyArrayObject *g);
 int conv_has_memory(struct conv *v, size numbers, size lattices);
 void conv_release(struct conv *v);
 
+/* Whether some window sees the image at this tap of an axis, or only zeros around it. */
+int conv_sees(const struct axis *a, size tap);
+
 /* The padded images of a convolution, columns that meet the same taps side by side if `split`; and its windows: one lattice. */
 void conv_pad_images(struct conv *v, int split);
 void conv_lattice(struct conv *v);
@@ -89,6 +92,9 @@ PyArrayObject *conv_pick(struct conv *v, PyArrayObject *x);
 void conv_list_places(const struct conv *v, size *place);
 /* Cycles for a panel of windows and a tap, of the better of packing windows and reading them where they lie. */
 double conv_cost(const struct conv *v);
+double conv_cost_of(const struct conv *v, int in_place);
+/* Whether windows that are read where they lie are taken by rows whose last two vectors overlap (conv_lines.inc.h). */
+int conv_is_by_lines(const struct conv *v, const struct lattice *l);
 
 /* How many images at a time, and how the work is cut; in how many chunks. */
 int conv_share_out(struct conv *v, size windows, size parts);
@@ -121,5 +127,9 @@ int depthwise_weights(struct conv *v, const char *grad, char *out);
 
 /* conv_weight(x, g, filter shape, stride, padding, dilation, groups) */
 PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+/* conv_chosen(), conv_only(name | None) */
+PyObject *conv_chosen(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *conv_only(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 #endif

@@ -432,10 +432,16 @@ static void F(conv_thin)(const struct windows *w)
         }
 }
 
+#include "conv_lines.inc.h"
+
 /* The results of some images and some filters. */
 static void F(conv_in_place)(const struct windows *w)
 {
     const struct lattice *v = w->lattice;
+    if (w->lines) {
+        F(conv_lines)(w);
+        return;
+    }
     const size planes = w->images * v->count[0], taps = v->depth - w->bias;
     const size lines = w->flat ? 1 : v->count[1], row = w->flat ? v->step[1] : v->count[2], length = row * ((w->flat ? v->count[1] : 1) - 1) + v->count[2];
     REAL *tile = w->work;

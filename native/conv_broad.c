@@ -1,12 +1,86 @@
 /* Results of convolutions by vectors of filters (conv_broad.inc.h): for windows that lie in steps, or in short rows. */
 #include "conv.h"
 
+#include <limits.h>
+
 struct broad_job {
     struct conv v;
     char *filters;
-    size *place, panels, panel_numbers;
+    size *place, *offset, *where, panels, panel_numbers;
+    struct reach *reach; /* NULL: all windows see all taps */
+    size seen[AXES];     /* taps along each axis that see something */
     int bare; /* whether images have no padding, so that they are read where they are */
 };
+
+/* The share of products with padding along an axis, and whether that of all is enough to leave some out. */
+static double in_padding(const struct axis *a)
+{
+    double lost = 0, seen = 0;
+    for (size tap = 0; tap < a->kernel; tap++) {
+        if (!conv_sees(a, tap)) continue;
+        for (size o = 0; o < a->count; o++) {
+            const size at = o * a->stride + tap * a->dilation - a->pad;
+            lost += at < 0 || at >= a->size, seen++;
+        }
+    }
+    return seen > 0 ? lost / seen : 0;
+}
+static int is_cut(const struct conv *v)
+{
+    return in_padding(&v->axis[0]) + in_padding(&v->axis[1]) > 0.02;
+}
+
+/* Which of an axis' taps see more than padding from a window, of those that do from some. */
+static void reach_along(const struct axis *a, size window, int range[2])
+{
+    int index = 0;
+    range[0] = -1, range[1] = 0;
+    for (size tap = 0; tap < a->kernel; tap++) {
+        if (!conv_sees(a, tap)) continue;
+        const size at = window * a->stride + tap * a->dilation - a->pad;
+        if (at >= 0 && at < a->size) {
+            if (range[0] < 0) range[0] = index;
+            range[1] = index + 1;
+        }
+        index++;
+    }
+    if (range[0] < 0) range[0] = 0;
+}
+
+/* What each tile of windows sees, of all its windows together: of the lines from its first to its last. `range`: memory for what those of
+ * each depth and each line see. */
+static void list_reach(struct broad_job *job, int (*range)[2])
+{
+    const struct conv *v = &job->v;
+    const struct axis *a = v->axis;
+    const size high = kernels->gemm_rows, total = v->together * v->results;
+    int(*const lines)[2] = range + a[0].count;
+    for (size z = 0; z < a[0].count; z++) reach_along(&a[0], z, range[z]);
+    for (size y = 0; y < a[1].count; y++) reach_along(&a[1], y, lines[y]);
+    for (size n = 0; n < total; n += high) {
+        const size first = n / a[2].count, last = (n + high < total ? n + high - 1 : total - 1) / a[2].count;
+        int depth[2] = {INT_MAX, 0}, line[2] = {INT_MAX, 0};
+        for (size k = first; k <= last; k++) {
+            const int *z = range[k / a[1].count % a[0].count], *y = lines[k % a[1].count];
+            depth[0] = z[0] < depth[0] ? z[0] : depth[0], depth[1] = z[1] > depth[1] ? z[1] : depth[1];
+            line[0] = y[0] < line[0] ? y[0] : line[0], line[1] = y[1] > line[1] ? y[1] : line[1];
+        }
+        job->reach[n / high] = (struct reach){{depth[0], depth[1]}, {line[0], line[1]}, line[0] == 0 && line[1] == job->seen[1]};
+    }
+}
+
+/* Where taps lie; so that what a window sees of an image follows each other where some see less: depths, then lines, then channels. */
+static void order_taps(struct broad_job *job)
+{
+    const struct conv *v = &job->v;
+    const struct lattice *l = v->lattice;
+    const size *n = job->seen;
+    for (size k = 0; k < l->depth; k++) {
+        const size x = k % n[2], y = k / n[2] % n[1], z = k / (n[1] * n[2]) % n[0], c = k / (n[0] * n[1] * n[2]);
+        job->where[k] = job->reach ? ((z * n[1] + y) * v->channels + c) * n[2] + x : k;
+        job->offset[job->where[k]] = l->offset[k];
+    }
+}
 
 static void filters_task(void *context, size begin, size end, int chunk)
 {
@@ -19,9 +93,9 @@ static void filters_task(void *context, size begin, size end, int chunk)
         char *to = job->filters + item * job->panel_numbers * width;
         const char *weight = v->weight + (group * v->bundle + f * v->filter_step) * width, *bias = v->bias ? v->bias + (group * v->filters + f) * width : NULL;
         if (v->type == NPY_FLOAT)
-            kernels->conv_broad_filters_f32((float *)to, (const float *)weight, v->filter_step, v->lattice->tap, v->lattice->depth, (const float *)bias, count);
+            kernels->conv_broad_filters_f32((float *)to, (const float *)weight, v->filter_step, v->lattice->tap, job->where, v->lattice->depth, (const float *)bias, count);
         else
-            kernels->conv_broad_filters_f64((double *)to, (const double *)weight, v->filter_step, v->lattice->tap, v->lattice->depth, (const double *)bias, count);
+            kernels->conv_broad_filters_f64((double *)to, (const double *)weight, v->filter_step, v->lattice->tap, job->where, v->lattice->depth, (const double *)bias, count);
     }
 }
 
@@ -38,7 +112,8 @@ static void windows_task(void *context, size begin, size end, int chunk)
         if (ready != batch && !job->bare) conv_pad_batch(v, padded, group, first, images), ready = batch;
         const size from = job->panels * share / v->shares * tile_columns(v), to = job->panels * (share + 1) / v->shares * tile_columns(v);
         const struct broad w = {
-            .source = job->bare ? v->from + first * v->from_image * v->width : padded, .filters = job->filters + group * job->panels * job->panel_numbers * v->width, .offset = v->lattice->offset, .place = job->place,
+            .source = job->bare ? v->from + first * v->from_image * v->width : padded, .filters = job->filters + group * job->panels * job->panel_numbers * v->width, .offset = job->offset, .place = job->place,
+            .reach = job->reach, .deep = job->seen[1] * v->channels * job->seen[2], .high = v->channels * job->seen[2],
             .depth = v->lattice->depth, .windows = images * v->results, .results = v->results, .first = from, .last = to < v->filters ? to : v->filters,
             .out = v->out + (first * v->out_image + group * v->filters * v->out_filter) * v->width, .work = work,
             .out_image = v->out_image, .out_filter = v->out_filter,
@@ -71,11 +146,20 @@ int broad_run(const struct conv *given)
     const int chunks = conv_share_out(v, v->results, panels);
     v->work_bytes = ((job.bare ? 0 : conv_batch_bytes(v)) + BROAD_TILES * high * tile_columns(v) * v->width + 63) / 64 * 64;
     PyArrayObject *left = scratch(v->groups * panels * job.panel_numbers, v->width), *work = left ? scratch(chunks * v->work_bytes, 1) : NULL;
-    PyArrayObject *places = work ? scratch(v->together * v->results + SPARE, sizeof(size)) : NULL;
+    const size windows = v->together * v->results, tiles = tiles_of(windows, high), depth = v->lattice->depth;
+    PyArrayObject *places = work ? scratch(windows + SPARE + 2 * depth, sizeof(size)) : NULL;
+    const int cut = is_cut(v);
+    PyArrayObject *reaches = places ? scratch(cut ? tiles + v->axis[0].count + v->axis[1].count : 0, sizeof(struct reach)) : NULL;
     int result = -1;
-    if (places) {
-        job.filters = PyArray_BYTES(left), v->work = PyArray_BYTES(work), job.place = (size *)PyArray_BYTES(places);
+    if (reaches) {
+        job.filters = aligned(left), v->work = aligned(work), job.place = (size *)aligned(places);
+        job.offset = job.place + windows + SPARE, job.where = job.offset + depth;
+        for (int k = 0; k < AXES; k++)
+            for (size tap = 0; tap < v->axis[k].kernel; tap++) job.seen[k] += conv_sees(&v->axis[k], tap);
+        job.reach = cut ? (struct reach *)aligned(reaches) : NULL;
         conv_list_places(v, job.place);
+        if (job.reach) list_reach(&job, (int(*)[2])(job.reach + tiles));
+        order_taps(&job);
         Py_BEGIN_ALLOW_THREADS
         result = pool_run_stoppable(filters_task, &job, v->groups * panels, pool_chunks(v->groups * panels, 0.3 * job.panel_numbers));
         if (!result) result = pool_run_stoppable(windows_task, &job, v->batches * v->groups * v->shares, chunks);
@@ -84,5 +168,6 @@ int broad_run(const struct conv *given)
     Py_XDECREF(left);
     Py_XDECREF(work);
     Py_XDECREF(places);
+    Py_XDECREF(reaches);
     return result < 0 ? -1 : 1;
 }

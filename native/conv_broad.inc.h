@@ -1,8 +1,9 @@
 /* Convolution where vectors run over filters, not over windows: numbers of windows are spread over vectors as they are read, so that
  * windows may lie anywhere, in any steps, and are neither packed nor read in vain at the ends of rows. What comes out is turned. */
 
-/* Filters in panels of a tile's width: a row for each tap, then what their sums begin with. Missing filters are zero. */
-static void F(conv_broad_filters)(REAL *restrict to, const REAL *restrict weight, size row, const size *tap, size depth, const REAL *bias, size filters)
+/* Filters in panels of a tile's width: a row for each tap, `where` says which; then what their sums begin with. Missing filters are zero. */
+static void F(conv_broad_filters)(REAL *restrict to, const REAL *restrict weight, size row, const size *tap, const size *where, size depth,
+                                  const REAL *bias, size filters)
 {
     const size lanes = GEMM_COLUMNS / 2;
     for (size f = 0; f < filters; f += GEMM_COLUMNS, to += (depth + 1) * GEMM_COLUMNS)
@@ -15,11 +16,11 @@ static void F(conv_broad_filters)(REAL *restrict to, const REAL *restrict weight
                 F(vector) square[F(lanes)];
                 for (int i = 0; i < F(lanes); i++) square[i] = LOAD(weight + (first + i) * row + tap[k]);
                 F(turn)(square);
-                for (int i = 0; i < F(lanes); i++) STORE(at + (k + i) * GEMM_COLUMNS, square[i]);
+                for (int i = 0; i < F(lanes); i++) STORE(at + where[k + i] * GEMM_COLUMNS, square[i]);
             }
 #endif
             for (; k < depth; k++)
-                for (size i = 0; i < lanes; i++) at[k * GEMM_COLUMNS + i] = i < there ? weight[(first + i) * row + tap[k]] : 0;
+                for (size i = 0; i < lanes; i++) at[where[k] * GEMM_COLUMNS + i] = i < there ? weight[(first + i) * row + tap[k]] : 0;
             for (size i = 0; i < lanes; i++) at[depth * GEMM_COLUMNS + i] = bias && i < there ? bias[first + i] : 0;
         }
 }
@@ -99,6 +100,28 @@ static void F(conv_broad_leave)(const struct broad *w, size filter, size at, con
     }
 }
 
+/* The taps p to `end` for a tile of windows, or those of them that see more than padding. */
+static void F(conv_broad_part)(const struct broad *w, size window, REAL *sums, const REAL *filters, size p, size end, size block, int half, int first)
+{
+    const struct reach *r = w->reach ? &w->reach[window / GEMM_ROWS] : NULL;
+    const REAL *start = first ? filters + w->depth * GEMM_COLUMNS : NULL;
+    void (*const tile)(REAL *restrict, const REAL *restrict, const size *restrict, const size *restrict, const REAL *restrict, size, size, const REAL *restrict) =
+        half ? F(conv_broad_half) : F(conv_broad_tile);
+    if (!r || r->all) {
+        const size from = r && r->depth[0] * w->deep > p ? r->depth[0] * w->deep : p, to = r && r->depth[1] * w->deep < end ? r->depth[1] * w->deep : end;
+        if (from < to || start) tile(sums, w->source, w->place + window, w->offset + from, filters + from * GEMM_COLUMNS, from < to ? to - from : 0, block, start);
+        return;
+    }
+    for (size z = r->depth[0]; z < r->depth[1]; z++) {
+        size from = z * w->deep + r->line[0] * w->high, to = z * w->deep + r->line[1] * w->high;
+        from = from > p ? from : p, to = to < end ? to : end;
+        if (from >= to) continue;
+        tile(sums, w->source, w->place + window, w->offset + from, filters + from * GEMM_COLUMNS, to - from, block, start);
+        start = NULL;
+    }
+    if (start) tile(sums, w->source, w->place + window, w->offset, filters, 0, block, start);
+}
+
 /* The results of some images and some panels of filters. */
 static void F(conv_broad)(const struct broad *w)
 {
@@ -112,8 +135,7 @@ static void F(conv_broad)(const struct broad *w)
             const REAL *filters = (const REAL *)w->filters + f * (depth + 1);
             for (size p = 0; p < depth; p += step)
                 for (size k = 0; k < n; k += GEMM_ROWS)
-                    (half ? F(conv_broad_half) : F(conv_broad_tile))(sums + k * GEMM_COLUMNS, w->source, w->place + at + k, w->offset + p, filters + p * GEMM_COLUMNS,
-                                                                     depth - p < step ? depth - p : step, part, p ? NULL : filters + depth * GEMM_COLUMNS);
+                    F(conv_broad_part)(w, at + k, sums + k * GEMM_COLUMNS, filters, p, p + step < depth ? p + step : depth, part, half, p == 0);
             F(conv_broad_leave)(w, f, at, sums, n);
             if (!half) F(conv_broad_leave)(w, f + lanes, at, sums + lanes, n);
         }

@@ -88,8 +88,8 @@ static int run(struct columns_job *job, const char *grad, int backward)
     PyArrayObject *lists = work ? scratch(job->windows + SPARE + channels * v->kernel, sizeof(size)) : NULL;
     int result = -1;
     if (lists) {
-        size *place = (size *)PyArray_BYTES(lists);
-        job->place = place, job->offset = place + job->windows + SPARE, job->left = PyArray_BYTES(left), v->work = PyArray_BYTES(work);
+        size *place = (size *)aligned(lists);
+        job->place = place, job->offset = place + job->windows + SPARE, job->left = aligned(left), v->work = aligned(work);
         offsets(job, channels);
         const size all = v->source.channels;
         if (backward) v->source.channels = channels; /* of padded images */

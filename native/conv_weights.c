@@ -6,6 +6,7 @@ struct weights_job {
     const char *grad;
     char *out, *sums;   /* taps x filters, whole tiles of both; for each group, and each chunk where images are shared out */
     size taps, columns, sums_numbers, *place;
+    int threes;         /* whether taps come in threes of neighbours */
     int few;            /* whether vectors run over windows, as there are few filters */
     int by_channels;    /* threads share out channels, or batches of images */
 };
@@ -31,7 +32,7 @@ static void weights_task(void *context, size begin, size end, int chunk)
             const size part = job->by_channels ? item % v->shares : 0, group = job->by_channels ? item / v->shares : item % v->groups;
             const size batch = job->by_channels ? b : item / v->groups, first = batch * v->together;
             const size images = v->images - first < v->together ? v->images - first : v->together;
-            const size high = kernels->gemm_rows, tiles = job->taps / high;
+            const size high = job->threes ? 3 : kernels->gemm_rows, tiles = job->taps / high;
             const size from = tiles * part / v->shares * high, to = tiles * (part + 1) / v->shares * high;
             const char *source = conv_batch(v, padded, &ready, batch * v->groups + group, group, first, images, &image);
             char *sums = job->sums + (group + (job->by_channels ? 0 : chunk * v->groups)) * job->sums_numbers * width;
@@ -39,7 +40,7 @@ static void weights_task(void *context, size begin, size end, int chunk)
                 .source = source, .grad = job->grad + (first * v->groups + group) * v->filters * v->results * width,
                 .offset = v->index + from, .place = job->place, .images = images, .pixels = v->results, .filters = v->filters, .taps = (few && to > v->lattice->depth ? v->lattice->depth : to) - from,
                 .grad_image = v->groups * v->filters * v->results, .sums_row = job->columns, .sums = sums + from * job->columns * width, .work = work,
-                .lattice = v->lattice, .flat = is_one_line(v), .image = image, .block = sum_block(v->images * v->results),
+                .lattice = v->lattice, .flat = is_one_line(v), .threes = job->threes, .image = image, .block = sum_block(v->images * v->results),
                 .add = job->by_channels ? b > 0 : item >= begin + v->groups,
             };
             if (v->type == NPY_FLOAT) (few ? kernels->conv_dots_f32 : kernels->conv_weights_f32)(&w);
@@ -83,7 +84,8 @@ static int are_few(const struct conv *v)
     const struct lattice *l = v->lattice;
     const double lanes = (double)tile_columns(v) / 2, filters = (double)v->filters;
     const size left = v->filters % tile_columns(v), whole = v->filters - left;
-    const double tiles = (double)whole + (!left ? 0 : left <= lanes ? 1.5 * lanes : 2 * lanes);
+    const int threes = v->axis[2].kernel % 3 == 0 && v->axis[2].dilation == 1;
+    const double tiles = (double)whole + (!left ? 0 : left > lanes ? 2 * lanes : threes ? 1.08 * lanes : 1.5 * lanes);
     const double row = is_one_line(v) ? (double)l->step[1] : (double)tiles_of(l->count[2], (size)lanes) * lanes;
     const double taps = (double)l->depth, filled = tiles_of(l->depth, 3) * 3.0;
     const double dots = (filters < 3 ? 1.5 * filters : tiles_of(v->filters, 4) * 4.0) * row / (double)l->count[2] * filled / taps * 1.05;
@@ -100,10 +102,24 @@ int conv_is_finite(const char *numbers, size count, int type)
     return !found;
 }
 
+/* Whether taps come in threes of neighbours. */
+static int are_threes(const struct lattice *l)
+{
+    const size *offset = l->offset;
+    int threes = l->depth % 3 == 0;
+    for (size t = 0; t + 2 < l->depth && threes; t += 3) threes = offset[t + 1] == offset[t] + 1 && offset[t + 2] == offset[t] + 2;
+    return threes;
+}
+
 static int run_weights(struct weights_job *job, char *out)
 {
     struct conv *v = &job->v;
-    const size high = kernels->gemm_rows, lanes = tile_columns(v) / 2, depth = v->lattice->depth, threads = pool_get_threads();
+    if (!job->few && v->source.split > 1) { /* tiles read single numbers, wherever they lie */
+        conv_pad_images(v, 0);
+        conv_lattice(v);
+    }
+    job->threes = !job->few && are_threes(v->lattice);
+    const size high = job->threes ? 3 : kernels->gemm_rows, lanes = tile_columns(v) / 2, depth = v->lattice->depth, threads = pool_get_threads();
     job->taps = tiles_of(depth, high) * high, job->columns = tiles_of(v->filters, lanes) * lanes, job->sums_numbers = job->taps * job->columns;
     for (size t = depth; t < depth + SPARE; t++) v->index[t] = 0;
     int chunks = conv_share_out(v, v->results, threads);
@@ -119,8 +135,8 @@ static int run_weights(struct weights_job *job, char *out)
     int result = -1;
     PyArrayObject *sums = places ? scratch(numbers, v->width) : NULL;
     if (sums) {
-        job->sums = PyArray_BYTES(sums);
-        v->work = PyArray_BYTES(work), job->place = (size *)PyArray_BYTES(places);
+        job->sums = aligned(sums);
+        v->work = aligned(work), job->place = (size *)aligned(places);
         if (!job->few) conv_list_places(v, job->place);
         v->behind = !job->few || v->lattice->count[2] % lanes == 0 || v->lattice->count[2] > CONV_PLACES ? 0 : tile_columns(v);
         Py_BEGIN_ALLOW_THREADS

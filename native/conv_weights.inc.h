@@ -15,6 +15,45 @@ CONV_WEIGHT_TILE(conv_weight_narrow, 2 * GEMM_ROWS, F(gemm_vectors) / 2)
 CONV_WEIGHT_TILE(conv_weight_short, GEMM_ROWS, F(gemm_vectors) / 2)
 #undef CONV_WEIGHT_TILE
 
+/* The same for taps of which three each lie side by side: so many threes need fewer registers for places than as many single taps. */
+#define CONV_WEIGHT_THREES(name, THREES, VECTORS)                                                                    \
+    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict source, const size *restrict offset,      \
+                        const REAL *restrict g, size g_row, const size *restrict place, size count, size block, int add) \
+    {                                                                                                                \
+        const REAL *at[THREES];                                                                                      \
+        for (int i = 0; i < THREES; i++) at[i] = source + offset[3 * i];                                             \
+        TILE_SUM(3 * THREES, VECTORS, count, block, g += g_row, g, at[i / 3][place[p] + i % 3])                      \
+        TILE_LEAVE(3 * THREES, VECTORS, c, c_row, add)                                                               \
+    }
+CONV_WEIGHT_THREES(conv_weight_three, 1, F(gemm_vectors))
+CONV_WEIGHT_THREES(conv_weight_narrow3, 1, F(gemm_vectors) / 2)
+#if VECTOR_BYTES == 64
+#define CONV_THREES(X) X(4, 2) X(3, 2) X(9, 1) X(8, 1) X(4, 1)
+#else
+#define CONV_THREES(X) X(2, 2) X(4, 1)
+#endif
+#define ONE_SIZE(THREES, HALVES) CONV_WEIGHT_THREES(conv_weight_##THREES##_##HALVES, THREES, F(gemm_vectors) / 2 * HALVES)
+CONV_THREES(ONE_SIZE)
+#undef ONE_SIZE
+#undef CONV_WEIGHT_THREES
+
+/* As many of n threes as there is a tile for; such whose number divides n come first. Returned is how many. */
+static size F(conv_weight_threes)(REAL *c, const struct weights *w, size tap, size n, const REAL *g, size wide, const size *place, size count, int add)
+{
+    const size halves = wide == GEMM_COLUMNS ? 2 : 1, *offset = w->offset + tap;
+#define ONE_SIZE(THREES, HALVES)                                                                                     \
+    if (halves == HALVES && n >= THREES && (n % THREES == 0 || whole == 0)) {                                        \
+        F(conv_weight_##THREES##_##HALVES)(c, w->sums_row, w->source, offset, g, wide, place, count, w->block, add); \
+        return THREES;                                                                                               \
+    }
+    for (int whole = 1; whole >= 0; whole--) {
+        CONV_THREES(ONE_SIZE)
+    }
+#undef ONE_SIZE
+    (halves == 2 ? F(conv_weight_three) : F(conv_weight_narrow3))(c, w->sums_row, w->source, offset, g, wide, place, count, w->block, add);
+    return 1;
+}
+
 /* Gradients of filters in panels of a tile's width, or half of it, a row for each window; missing filters are zero. */
 static void F(conv_gradients)(REAL *to, const struct weights *w, size begin, size end)
 {
@@ -56,7 +95,8 @@ static void F(conv_weights)(const struct weights *w)
             REAL *sums = (REAL *)w->sums + f;
             for (size t = 0, rows; t < w->taps && !pool_stopped(); t += rows, sums += rows * w->sums_row) {
                 rows = GEMM_ROWS;
-                if (wide == GEMM_COLUMNS) F(conv_weight_tile)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, w->add || begin);
+                if (w->threes) rows = 3 * F(conv_weight_threes)(sums, w, t, (w->taps - t) / 3, g, wide, place, count, w->add || begin);
+                else if (wide == GEMM_COLUMNS) F(conv_weight_tile)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, w->add || begin);
                 else if (t + GEMM_ROWS >= w->taps) F(conv_weight_short)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, w->add || begin);
                 else {
                     rows = 2 * GEMM_ROWS;

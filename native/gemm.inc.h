@@ -15,18 +15,25 @@ typedef REAL F(vector);
 enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
 #endif
 
+/* GCC leaves loops of more than sixteen rounds as they are, and their tile in memory. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define TILE_FOR _Pragma("GCC unroll 32") for
+#else
+#define TILE_FOR for
+#endif
+
 /* A tile += numbers (of each row i) times the vectors at `from`; and a tile to where it belongs, or added to what is there. */
 #define TILE_ADD(ROWS, VECTORS, from, number)                                                                        \
     do {                                                                                                             \
         F(vector) right[VECTORS];                                                                                    \
         for (int j = 0; j < VECTORS; j++) right[j] = LOAD((from) + j * F(gemm_step));                                \
-        for (int i = 0; i < ROWS; i++) {                                                                             \
+        TILE_FOR (int i = 0; i < ROWS; i++) {                                                                        \
             const REAL x = number;                                                                                   \
             for (int j = 0; j < VECTORS; j++) tile[i][j] += x * right[j];                                            \
         }                                                                                                            \
     } while (0)
 #define TILE_LEAVE(ROWS, VECTORS, c, c_row, add) /* a long sum is more exact in parts */                             \
-    for (int i = 0; i < ROWS; i++)                                                                                   \
+    TILE_FOR (int i = 0; i < ROWS; i++)                                                                              \
         for (int j = 0; j < VECTORS; j++) {                                                                          \
             REAL *to = (c) + i * (c_row) + j * F(gemm_step);                                                         \
             if (add) tile[i][j] += LOAD(to);                                                                         \
@@ -36,28 +43,30 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
 /* Memory that the compiler does not take into registers. */
 #ifdef __GNUC__
 #define STAYS(pointer) __asm__("" : "+r"(pointer))
+#define LINED __attribute__((aligned(64)))
 #else
 #define STAYS(pointer) (void)(pointer)
+#define LINED
 #endif
 
 /* The sums of a tile over `depth` terms, `block` of them at a time; `NEXT` goes on to the next term p, TILE_ADD's arguments follow. */
 #define TILE_SUM(ROWS, VECTORS, depth, block, NEXT, from, number)                                                    \
     F(vector) tile[ROWS][VECTORS];                                                                                   \
-    REAL whole[ROWS * VECTORS * F(gemm_step)], *kept = whole;                                                        \
+    REAL whole[ROWS * VECTORS * F(gemm_step)] LINED, *kept = whole;                                                  \
     STAYS(kept);                                                                                                     \
     int parts = 0;                                                                                                   \
     for (size p = 0, last;; parts = 1) {                                                                             \
         last = (depth) - p < 3 * (block) / 2 ? (depth) : p + (block);                                                \
-        for (int i = 0; i < ROWS; i++)                                                                               \
+        TILE_FOR (int i = 0; i < ROWS; i++)                                                                          \
             for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0};                                           \
         for (; p < last; p++, NEXT) TILE_ADD(ROWS, VECTORS, from, number);                                           \
         if (parts) TILE_ADD_KEPT(ROWS, VECTORS)                                                                      \
         if (p == (depth)) break;                                                                                     \
-        for (int i = 0; i < ROWS; i++)                                                                               \
+        TILE_FOR (int i = 0; i < ROWS; i++)                                                                          \
             for (int j = 0; j < VECTORS; j++) STORE(kept + (i * VECTORS + j) * F(gemm_step), tile[i][j]);            \
     }
 #define TILE_ADD_KEPT(ROWS, VECTORS)                                                                                 \
-    for (int i = 0; i < ROWS; i++)                                                                                   \
+    TILE_FOR (int i = 0; i < ROWS; i++)                                                                              \
         for (int j = 0; j < VECTORS; j++) tile[i][j] += LOAD(kept + (i * VECTORS + j) * F(gemm_step));
 
 #define GEMM_TILE(name, ROWS)                                                                                        \

@@ -240,6 +240,7 @@ struct windows {
     const void *source, *left; /* padded images, `image` apart; the filters of this group */
     size image, images, first, last; /* first and last filter */
     int bias, flat;                  /* whether the last tap is one; in place: whether a plane is one line */
+    int lines;                       /* in place: whether rows are taken by vectors that overlap at the end */
     void *out, *work;
     size out_image, out_filter;
     const void *weight, *filter_bias; /* filters as they are, filter_step apart, to be packed some taps at a time; or NULL */
@@ -250,8 +251,13 @@ struct broad {
     const void *source, *filters;        /* filters in panels of a tile's width, a row for each tap and one for what is added */
     const size *offset, *place;          /* of taps, of windows (filled up to whole tiles) */
     size depth, windows, results, first, last; /* results of an image; first and last filter */
+    const struct reach *reach;           /* what each tile of windows sees; NULL: all taps, of all */
+    size deep, high;                     /* taps at one depth of the kernel, and in one line; they follow each other, channels in a line */
     void *out, *work;                    /* work: BROAD_TILES tiles */
     size out_image, out_filter;
+};
+struct reach { /* depths, lines of the kernel: the first, and the one after the last, that see more than padding */
+    int depth[2], line[2], all; /* all: whether it is all lines */
 };
 enum { BROAD_TILES = 16 };
 struct weights {
@@ -259,7 +265,7 @@ struct weights {
     const size *offset, *place; /* of taps (filled up to whole tiles), of windows */
     const struct lattice *lattice; /* for few filters; and the numbers of an image, and whether a plane is one line */
     size image;
-    int flat;
+    int flat, threes; /* threes: whether taps come in threes of neighbours */
     size images, pixels, filters, taps, grad_image, sums_row;
     void *sums, *work;
     size block; /* windows that are summed in registers */
@@ -292,8 +298,8 @@ static inline size sum_block(size n)
     X(conv_windows, (const struct windows *w))                                                                     \
     X(conv_thin, (const struct windows *w))                                                                        \
     X(conv_in_place, (const struct windows *w))                                                                    \
-    X(conv_broad_filters, (REAL * to, const REAL *weight, size row, const size *tap, size depth, const REAL *bias, \
-                           size filters))                                                                          \
+    X(conv_broad_filters, (REAL * to, const REAL *weight, size row, const size *tap, const size *where, size depth, \
+                           const REAL *bias, size filters))                                                                          \
     X(conv_broad, (const struct broad *w))                                                                         \
     X(conv_columns_left, (REAL * to, const REAL *from, const struct columns *w, int filters_first))                \
     X(conv_columns_weights, (const struct columns *w))                                                             \

@@ -131,7 +131,7 @@ static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
     if (chunks > pool_get_threads()) chunks = pool_get_threads();
     PyArrayObject *memory = scratch(job.work_bytes / width * chunks, width);
     if (!memory) return -1;
-    job.work = PyArray_BYTES(memory);
+    job.work = aligned(memory);
     Py_BEGIN_ALLOW_THREADS
     pool_run(some_tiles, &job, tiles, chunks);
     Py_END_ALLOW_THREADS
@@ -240,7 +240,7 @@ static PyObject *stacked(PyObject *module, PyObject *const *args, Py_ssize_t cou
     if (chunks > pool_get_threads()) chunks = pool_get_threads();
     PyArrayObject *memory = scratch(job.work_bytes / width * chunks, width);
     if (memory) {
-        job.a = PyArray_BYTES(in[0]), job.b = PyArray_BYTES(in[1]), job.c = PyArray_BYTES(out), job.work = PyArray_BYTES(memory);
+        job.a = PyArray_BYTES(in[0]), job.b = PyArray_BYTES(in[1]), job.c = PyArray_BYTES(out), job.work = aligned(memory);
         Py_BEGIN_ALLOW_THREADS
         pool_run(some_products, &job, items, chunks);
         Py_END_ALLOW_THREADS

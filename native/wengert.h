@@ -92,12 +92,17 @@ static inline int is_countable(const size *numbers, int count)
     for (int k = 0; k < count; k++) product *= (double)numbers[k];
     return product < 1e17;
 }
-/* Memory for a kernel to work in, as an array: NumPy's allocator gives the same block again and again. Needs the GIL. */
+/* Memory for a kernel to work in, as an array: NumPy's allocator gives the same block again and again. Needs the GIL. It begins where a
+ * line of the cache does: vectors that lie across two take twice as long to read. */
 static inline PyArrayObject *scratch(size count, size width)
 {
-    npy_intp bytes = count * width + 1;
+    npy_intp bytes = count * width + 64;
     if ((double)count * (double)width > 1e18 || count < 0) return (PyArrayObject *)PyErr_NoMemory();
     return (PyArrayObject *)PyArray_SimpleNew(1, &bytes, NPY_UINT8);
+}
+static inline char *aligned(PyArrayObject *memory)
+{
+    return (char *)(((uintptr_t)PyArray_BYTES(memory) + 63) / 64 * 64);
 }
 static inline PyArrayObject *new_like(PyArrayObject *model, int ndim, const npy_intp *shape)
 {

@@ -144,11 +144,6 @@ static int are_even(const struct conv *v, const char *numbers, size count)
     return even;
 }
 
-static char *aligned(PyArrayObject *memory)
-{
-    return (char *)(((uintptr_t)PyArray_BYTES(memory) + 63) / 64 * 64);
-}
-
 static int is_whole(const int *lost, int chunks)
 {
     int whole = 1;

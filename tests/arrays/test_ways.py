@@ -31,7 +31,7 @@ FASTEST = {
     "3x3 16, 32": ("in place", "in place", None),
     "3x3 32, 16": ("winograd", "winograd", "winograd"),
     "3x3 64, 8": ("winograd", "winograd", "winograd"),
-    "3x3 1-32, 28": ("packed", "in place", "tiles"),
+    "3x3 1-32, 28": ("in place", "in place", "tiles"),
     "3x3 32-64, 26": ("winograd", "winograd", "winograd"),
     "32 groups 3x3 128, 28": ("in place", "in place", "dots"),
     "3x3 64-32, 64": ("winograd", "winograd", "winograd"),
