@@ -36,7 +36,7 @@ double conv_cost_of(const struct conv *v, int in_place)
     const int lines = conv_is_by_lines(v, l);
     const double computed = lines ? by_lines(v, l) : by_tiles(v, l), runs = wide / row + 1 > 2 ? wide / row + 1 : 2;
     const double split = v->source.split > 1 ? 0.4 * (double)(v->source.channels * v->source.plane) * wide / (taps * (double)v->results) : 0;
-    if (!in_place) return split + product * (taps > CONV_WHOLE ? 1.06 : 1) + 1 + 1.3 * runs + 200 / taps;
+    if (!in_place) return split + product * (taps > CONV_WHOLE ? 1.08 : 1) + 1 + 1.3 * runs + 200 / taps;
     return split + computed * (v->rows < THIN ? v->rows : product * (1 + (lines ? 0.006 : 0.01) * tiles)) + (row < 2 * wide && !lines ? 5 * runs * v->rows / taps : 0);
 }
 double conv_cost(const struct conv *v)

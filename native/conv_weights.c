@@ -85,7 +85,7 @@ static int are_few(const struct conv *v)
     const double lanes = (double)tile_columns(v) / 2, filters = (double)v->filters;
     const size left = v->filters % tile_columns(v), whole = v->filters - left;
     const int threes = v->axis[2].kernel % 3 == 0 && v->axis[2].dilation == 1;
-    const double tiles = (double)whole + (!left ? 0 : left > lanes ? 2 * lanes : threes ? 1.08 * lanes : 1.5 * lanes);
+    const double tiles = (double)whole + (!left ? 0 : left > lanes ? 2 * lanes : threes ? (0.99 + 5 / (double)l->depth) * lanes : 1.5 * lanes);
     const double row = is_one_line(v) ? (double)l->step[1] : (double)tiles_of(l->count[2], (size)lanes) * lanes;
     const double taps = (double)l->depth, filled = tiles_of(l->depth, 3) * 3.0;
     const double dots = (filters < 3 ? 1.5 * filters : tiles_of(v->filters, 4) * 4.0) * row / (double)l->count[2] * filled / taps * 1.05;
@@ -128,7 +128,8 @@ static int run_weights(struct weights_job *job, char *out)
     if (job->by_channels && chunks > 1 && v->groups < threads) v->shares = job->taps / high < threads ? job->taps / high : threads;
     const size items = job->by_channels ? v->groups * v->shares : v->batches * v->groups;
     if (chunks > items) chunks = (int)items;
-    const size line = 8 * (CONV_PLACES + lanes), windows = CONV_WINDOWS * (v->filters + 2 * lanes);
+    const size kept = depth <= CONV_KEPT ? (depth + SPARE) * 8 * lanes : 0; /* sums of few filters, a vector for each and a tap */
+    const size line = 8 * (CONV_PLACES + lanes) + kept, windows = CONV_WINDOWS * (v->filters + 2 * lanes);
     v->work_bytes = (conv_batch_bytes(v) + (line > windows ? line : windows) * v->width + 127) / 64 * 64;
     const size numbers = job->sums_numbers * v->groups * (job->by_channels ? 1 : chunks);
     PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results + SPARE, sizeof(size)) : NULL;

@@ -111,7 +111,8 @@ static void F(conv_weights)(const struct weights *w)
 enum { F(dot_row) = CONV_PLACES + VECTOR_BYTES / sizeof(REAL) };
 
 /* Where few filters fill no vector, vectors run over windows: c (taps x filters) = or += the sum over the places of lines, `pitch` long
- * and a whole number of vectors, that begin at `line` in the image; the gradients of a filter lie at their places, zeros between. */
+ * and a whole number of vectors, that begin at `line` in the image; the gradients of a filter lie at their places, zeros
+ * between. From the first lines to the last, sums of lanes are `kept`; then lanes are added up. */
 #if defined(__GNUC__) && VECTOR_BYTES > 16 /* a number that is read once for all products, not for each of them */
 #define KEEP(x) __asm__("" : "+v"(x))
 #else
@@ -119,7 +120,8 @@ enum { F(dot_row) = CONV_PLACES + VECTOR_BYTES / sizeof(REAL) };
 #endif
 #define CONV_DOTS(name, FILTERS, TAPS)                                                                               \
     static void F(name)(REAL *restrict c, size c_row, const REAL *restrict g, const REAL *restrict source,           \
-                        const size *restrict offset, const size *restrict line, size lines, size pitch, size filters, size taps, int add) \
+                        const size *restrict offset, const size *restrict line, size lines, size pitch, size filters, size taps, int add, \
+                        REAL *restrict kept, int first, int last)                                                    \
     {                                                                                                                \
         F(vector) sum[TAPS][FILTERS];                                                                                \
         for (int i = 0; i < TAPS; i++)                                                                               \
@@ -147,7 +149,11 @@ enum { F(dot_row) = CONV_PLACES + VECTOR_BYTES / sizeof(REAL) };
                 }                                                                                                    \
             }                                                                                                        \
         }                                                                                                            \
-        for (size i = 0; i < TAPS && i < taps; i++) {                                                                \
+        for (int i = 0; i < TAPS && !first; i++)                                                                     \
+            for (int f = 0; f < FILTERS; f++) sum[i][f] += LOAD(kept + (i * FILTERS + f) * F(gemm_step));            \
+        for (int i = 0; i < TAPS && !last; i++)                                                                      \
+            for (int f = 0; f < FILTERS; f++) STORE(kept + (i * FILTERS + f) * F(gemm_step), sum[i][f]);             \
+        for (size i = 0; i < TAPS && i < taps && last; i++) {                                                        \
             REAL total[FILTERS];                                                                                     \
             F(conv_totals)(total, sum[i], FILTERS);                                                                  \
             for (size f = 0; f < FILTERS && f < filters; f++) c[i * c_row + f] = total[f] + (add ? c[i * c_row + f] : 0); \
@@ -215,7 +221,8 @@ static void F(conv_dots)(const struct weights *w)
     const int short_rows = pitch == lanes && wide < lanes / 2; /* the sums of a few lanes would be long */
     const size most_lines = short_rows ? CONV_LINES / 4 : CONV_LINES, at_once = CONV_PLACES / pitch < most_lines ? CONV_PLACES / pitch : most_lines;
     const size total = w->images * v->count[0] * strips;
-    REAL *g = (REAL *)(((uintptr_t)w->work + 63) / 64 * 64);
+    REAL *g = (REAL *)(((uintptr_t)w->work + 63) / 64 * 64), *const kept = g + 8 * (size)F(dot_row);
+    const int keep = v->depth <= CONV_KEPT;
     size line[CONV_LINES];
     for (size f = 0, filters; f < w->filters; f += filters) {
         const size there = w->filters - f;
@@ -237,11 +244,13 @@ static void F(conv_dots)(const struct weights *w)
             for (size t = 0, taps; t < w->taps; t += taps) {
                 REAL *sums = (REAL *)w->sums + t * w->sums_row + f;
                 const size left = w->taps - t;
+                REAL *const sum = kept + (keep ? t * 8 * lanes : 0);
+                const int add = w->add || (at && !keep), first = !keep || !at, last = !keep || at + lines == total;
                 taps = filters == 1 ? 9 : filters == 2 || (filters <= 4 && F(dot_filters) > 4) ? F(dot_taps) : 3;
-                if (filters == 1) F(conv_dots1)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, 1, left, w->add || at);
-                else if (filters == 2) F(conv_dots2)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, 2, left, w->add || at);
-                else if (taps == 3) F(conv_dots8)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, filters, left, w->add || at);
-                else F(conv_dots4)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, filters, left, w->add || at);
+                if (filters == 1) F(conv_dots1)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, 1, left, add, sum, first, last);
+                else if (filters == 2) F(conv_dots2)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, 2, left, add, sum, first, last);
+                else if (taps == 3) F(conv_dots8)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, filters, left, add, sum, first, last);
+                else F(conv_dots4)(sums, w->sums_row, g, w->source, w->offset + t, line, lines, pitch, filters, left, add, sum, first, last);
             }
         }
     }

@@ -282,7 +282,7 @@ struct columns {
 };
 enum { COLUMN_PANELS = 8, COLUMN_SPREAD = 16 }; /* of columns, packed together; vectors that a panel is spread over */
 /* Taps at a time: as many as keep a panel in the first cache; where they are more, fewer, so that the sums stay in it, too. */
-enum { CONV_WHOLE = 288, CONV_DEPTH = 144, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048, CONV_FRESH = 8, CONV_PLACES = 1024, CONV_LINES = 64 };
+enum { CONV_WHOLE = 288, CONV_DEPTH = 144, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048, CONV_FRESH = 8, CONV_PLACES = 1024, CONV_LINES = 64, CONV_KEPT = 512 };
 /* How many of n terms are summed up before they are added to the sum of the others. Where terms have a mean, the error of one long sum
  * grows with its length; it is least for n to the power of 2/3 of them. To leave the registers so often takes a hundredth of the time.
  * Fewer than one and a half blocks are not cut. */
