@@ -183,3 +183,22 @@ def test_a_write_of_a_part_of_itself():
         x[1:] = x[:-1]
     x[2:] += 1
     assert x.tolist() == [0, 1, 3, 4, 5, 6] and x._version == 2
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_reductions_of_few_numbers_are_those_of_the_definition(name):
+    nan, inf = float("nan"), float("inf")
+    whole = TABLE[name + "_all" if name in ("max", "min") else name]
+    rows = [[3.0, 1.0, 3.0, 1.0], [nan, 1.0], [1.0, nan, nan, 5.0], [-inf, -inf], [inf, 2.0], [-0.0, 0.0], [4.0]]
+    arrays = [np.array(row, kind) for row in rows for kind in (np.float32, np.float64)]
+    arrays += [np.array([[3, -1], [7, -1]]), np.arange(6.0).reshape(2, 3).T, np.array(2.0), np.array([3, 1], np.int32)]
+    for a in arrays:
+        found = getattr(wengert.Tensor._wg_wrap(a), name)()
+        wanted = np.asarray(whole.forward(a))
+        assert found._wg_data.dtype == wanted.dtype and found.shape == ()
+        np.testing.assert_array_equal(found.numpy(), wanted)
+    assert getattr(wengert.arange(6.0).reshape(2, 3), name)(keepdim=True).shape == (1, 1) if "arg" in name else True
+    x = wengert.tensor([[1.0, 4.0], [4.0, 1.0]], requires_grad=True)
+    if "arg" not in name:
+        getattr(x, name)().backward()
+        assert x.grad.sum() == 1 and (x.grad == 0.5).sum() == 2

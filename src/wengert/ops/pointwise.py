@@ -314,6 +314,7 @@ def _inside(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
     return F.where(inside, g, 0)
 
 
+_EXACT = 1 << 24  # whole numbers up to here are numbers of every floating type
 _NUMBER_OR_NONE = (int, float, type(None))
 
 
@@ -324,7 +325,7 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
             low, high = -np.inf if min is None else min, np.inf if max is None else max
             if low == low and high == high:
                 return K.hardtanh(input, low, high)
-        elif input.dtype.kind == "f" and type(min) is not int and type(max) is not int:
+        elif input.dtype.kind == "f" and all(type(v) is not int or -_EXACT <= v <= _EXACT for v in (min, max)):
             return _limited(input, min, max)
     # NumPy's numbers would widen the result
     min, max = (limit.item() if isinstance(limit, np.generic) else limit for limit in (min, max))

@@ -104,7 +104,7 @@ def stack(tensors: Arrays, dim=0):
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     shape = tensors[0].shape
-    if type(dim) is int and len(shape) not in (3, 4, 5):
+    if type(dim) is int and len(shape) not in (4, 5):
         found = K.joined(tensors, dim, True)
         if found is not None:
             return found
