@@ -1,6 +1,8 @@
 /* The last axis brought down to one number a row; and dropout: a mask of one byte for each element, and the product. */
 #include "wengert.h"
 
+#include "half.h"
+
 #include "pool.h"
 
 enum fold { LARGEST, LEAST };
@@ -72,13 +74,23 @@ struct mask_job {
     char *out;
     const uint8_t *mask;
     double scale;
-    int type;
+    int type, narrow; /* narrow: of 16 bits, as narrow_kind has it */
 };
 
 static void mask_task(void *context, size begin, size end, int chunk)
 {
     const struct mask_job *job = context;
     (void)chunk;
+    if (job->narrow) {
+        float wide[1024];
+        for (size at = begin; at < end; at += 1024) {
+            const size n = end - at < 1024 ? end - at : 1024;
+            (job->narrow == 1 ? kernels->widen_half : kernels->widen_brain)(wide, (const uint16_t *)job->x + at, n);
+            kernels->masked_scale_f32(wide, wide, job->mask + at, (float)job->scale, n);
+            (job->narrow == 1 ? kernels->narrow_half : kernels->narrow_brain)((uint16_t *)job->out + at, wide, n);
+        }
+        return;
+    }
     if (job->type == NPY_FLOAT)
         kernels->masked_scale_f32((float *)job->out + begin, (const float *)job->x + begin, job->mask + begin, (float)job->scale, end - begin);
     else
@@ -91,11 +103,13 @@ static PyObject *masked_scale(PyObject *module, PyObject *const *args, Py_ssize_
     (void)module;
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
     PyArrayObject *x = (PyArrayObject *)args[0], *mask = (PyArrayObject *)args[1];
-    if (!PyArray_CheckExact(args[0]) || !PyArray_CheckExact(args[1]) || !is_real(args[0]) || !PyArray_ISCARRAY_RO(x) ||
+    const int narrow = narrow_kind(args[0]);
+    if (!PyArray_CheckExact(args[0]) || !PyArray_CheckExact(args[1]) || !(narrow || is_real(args[0])) || !PyArray_ISCARRAY_RO(x) ||
         PyArray_TYPE(mask) != NPY_BOOL || !PyArray_ISCARRAY_RO(mask) || !PyArray_SAMESHAPE(x, mask))
         NOT_HANDLED();
-    struct mask_job job = {PyArray_BYTES(x), NULL, PyArray_DATA(mask), PyFloat_AsDouble(args[2]), PyArray_TYPE(x)};
+    struct mask_job job = {PyArray_BYTES(x), NULL, PyArray_DATA(mask), PyFloat_AsDouble(args[2]), PyArray_TYPE(x), narrow};
     if (job.scale == -1 && PyErr_Occurred()) return NULL;
+    if (narrow) job.scale = narrow == 1 ? float_of_half(half_of_double(job.scale)) : float_of_brain(brain_of_float((float)job.scale));
     PyArrayObject *out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x));
     if (!out) return NULL;
     job.out = PyArray_BYTES(out);

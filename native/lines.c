@@ -2,6 +2,8 @@
  * writing at places along the axis. */
 #include "wengert.h"
 
+#include "half.h"
+
 #include "pool.h"
 
 enum { CHAINS = 8 };
@@ -272,6 +274,10 @@ DEFINE_READ_AND_WRITE(64)
 DEFINE_JOIN(float, f32)
 DEFINE_JOIN(double, f64)
 
+/* Each sum is rounded, as in PyTorch. */
+DEFINE_ALONG(add_half, uint16_t, const uint16_t, *place = half_of_float(float_of_half(*place) + float_of_half(*values)))
+DEFINE_ALONG(add_brain, uint16_t, const uint16_t, *place = brain_of_float(float_of_brain(*place) + float_of_brain(*values)))
+
 static const pool_task takes[] = {take_8, take_16, take_32, take_64}, puts_[] = {put_8, put_16, put_32, put_64};
 static const pool_task joins_f32[] = {add_f32, times_f32, largest_f32, least_f32}, joins_f64[] = {add_f64, times_f64, largest_f64, least_f64};
 
@@ -301,14 +307,15 @@ static PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t 
 static PyObject *write_along(PyObject *const *args, int join)
 {
     struct line_job job = {0};
-    if (read_lines(&job, args[0], args[1], join < 0) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
+    const int narrow = join ? 0 : narrow_kind(args[0]);
+    if (read_lines(&job, args[0], args[1], join < 0 || narrow) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
     PyArrayObject *x = (PyArrayObject *)args[0], *index = (PyArrayObject *)args[2], *values = (PyArrayObject *)args[3];
     if (!PyArray_ISWRITEABLE(x) || !PyArray_CheckExact(args[3]) || PyArray_TYPE(values) != PyArray_TYPE(x) || !PyArray_ISCARRAY_RO(values)) NOT_HANDLED();
     job.one = join < 0 && !PyArray_NDIM(values);
     if (!job.one && !PyArray_SAMESHAPE(values, index)) NOT_HANDLED();
     job.out = PyArray_BYTES(values);
     if (PyArray_SIZE(index))
-        run_lines(join < 0 ? of_width(puts_, job.width) : (job.type == NPY_FLOAT ? joins_f32 : joins_f64)[join], &job, job.outer,
+        run_lines(join < 0 ? of_width(puts_, job.width) : narrow ? (narrow == 1 ? add_half : add_brain) : (job.type == NPY_FLOAT ? joins_f32 : joins_f64)[join], &job, job.outer,
                   1.5 * job.count * job.inner);
     if (job.failed) NOT_HANDLED();
     return Py_NewRef(args[0]);

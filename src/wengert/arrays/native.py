@@ -54,7 +54,8 @@ recurrent_twice_walk = _kernels.recurrent_twice_walk
 node_fields, unbroken, scopes_in, sites = (_kernels.node_fields, _kernels.unbroken, _kernels.scopes_in,
     _kernels.sites)
 gammas, ends_at = _kernels.gammas, _kernels.ends_at
-globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})
+globals().update({name: _kernels.fast(getattr(np, name), cost, name in ("multiply", "divide", "true_divide"))
+    for name, cost in arithmetic.COSTS.items()})
 
 
 def _with_parameters(name: str, inputs: int, *defaults: float, exact: bool = False) -> Callable[..., Array]:
@@ -130,7 +131,7 @@ for _module, _names in {
         "fill_integers"),
     lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "top_places"),
     layout: ("joined", "pieces", "padded"),
-    shortcuts: ("norm", "product", "fold_rows", "square_sum", "masked_scale", "stacked", "within", "class_losses",
+    shortcuts: ("norm", "product", "fold_rows", "square_sum", "stacked", "within", "class_losses",
         "cross_entropy", "cross_entropy_grad", "where"),
     _plain_attention: ("attention",),
 }.items():
@@ -193,7 +194,16 @@ def cast(x: Array, dtype: np.dtype[Any]) -> Array:
     value = _kernels.cast(x, dtype)
     if value is not NotImplemented:
         return value  # type: ignore[no-any-return]
-    return cast(x.T, dtype).T if x.flags.fnc else converted(x, dtype)
+    if x.flags.fnc:
+        return cast(x.T, dtype).T
+    if {x.dtype, dtype} & {_SINGLE} and (is_half(x) or (dtype.itemsize == 2 and dtype.kind in "fV")):
+        order = sorted(range(x.ndim), key=lambda i: -abs(x.strides[i]))  # the result's, as NumPy would have it
+        if 0 not in x.strides:
+            value = _kernels.cast(in_order(x.transpose(order)), dtype)
+            return value.transpose(sorted(range(x.ndim), key=order.__getitem__))  # type: ignore[no-any-return]
+        value = _kernels.cast(in_order(x), dtype)
+        return value  # type: ignore[no-any-return]
+    return converted(x, dtype)
 
 
 def is_half(x: Array) -> bool:
@@ -422,6 +432,13 @@ def max_pool_values(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilatio
     value = _kernels.max_pool_values(x, ceil_mode, kernel, stride, padding, dilation)
     plain = windows.max_pool_values
     return plain(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
+
+
+def masked_scale(x: Array, mask: Array, scale: float) -> Array:
+    value = _kernels.masked_scale(x, mask, scale)
+    if value is NotImplemented and is_half(x) and x.shape == mask.shape:
+        value = _kernels.masked_scale(in_order(x), in_order(mask), scale)
+    return shortcuts.masked_scale(x, mask, scale) if value is NotImplemented else value
 
 
 def brain_product(a: Array, b: Array, bias: Array | None = None) -> Array:

@@ -15,9 +15,12 @@ _WORTH_FOLDING = 2048  # below, NumPy's way in is as short
 _plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs lack
 
 
+_SINGLE, _COMPLEX = np.dtype(np.float32), np.dtype(np.complex64)
+
+
 def wide_type(d: np.dtype) -> Any:
     """The type to accumulate in: half-precision sums are carried in float32, or complex64."""
-    return np.float32 if d.itemsize == 2 and d.kind in "fV" else np.complex64 if d.kind == "W" else None
+    return _SINGLE if d.itemsize == 2 and d.kind in "fV" else _COMPLEX if d.kind == "W" else None
 
 
 def sortable(a: np.ndarray) -> np.ndarray:

@@ -26,12 +26,13 @@ def _pow_input(F: Any, g: Any, input: Any, exponent: Any) -> Any:
     if not getattr(exponent, "shape", ()) and (F.raw or not hasattr(exponent, "shape")):
         # recorded it is a power like others: that of 1 has a history, and so has the second derivative
         if exponent == 2 and F.raw:
-            return g * (conjugate(F, input) * 2)
+            return F.mul(g, F.mul(conjugate(F, input), 2))
         if exponent == 0:
             return flat_gradient(F, g)
         d = F.dtype_of(g)
-        if d.kind == "V":  # which numbers would widen
-            return g * F.cast(exponent * F.cast(F.pow(input, exponent - 1), d), d)
+        if dt.is_half(d):  # which numbers would widen
+            slope = F.mul(F.cast(F.pow(input, exponent - 1), d), exponent)
+            return F.mul(g, slope if F.dtype_of(slope) == d else F.cast(slope, d))
         return g * conjugate(F, exponent * input ** (exponent - 1))
     return F.where(exponent == 0, 0, g * conjugate(F, exponent * input ** (exponent - 1)))
 
@@ -121,7 +122,7 @@ def _is_complex(F: Any, x: Any) -> Any:
 
 
 def _rsqrt_back(F: Any, g: Any, result: Any) -> Any:
-    return K.rsqrt_grad(g, result) if F.raw and result.dtype.kind == "f" else g * -0.5 * result**3
+    return K.rsqrt_grad(g, result) if F.raw and result.dtype.kind in "fV" else g * -0.5 * result**3
 
 
 @function(grad=dict(input=_rsqrt_back))
@@ -130,7 +131,7 @@ def rsqrt(input: Array):
     return K.reciprocal(K.sqrt(input)) if input.dtype.kind == "c" else K.rsqrt(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * ((input if F.raw else input**1) * 2)), kernel=K.square,
+@operator(grad=dict(input=lambda F, g, input: F.mul(g, F.mul(input if F.raw else input**1, 2))), kernel=K.square,
     inplace=True, node="PowBackward0")
 def square(input: Array):
     """``input * input``."""
@@ -148,16 +149,18 @@ def _elementary(name: str, text: str, rule: Any, kernel: str = "", declare: Any 
     declare(grad=dict(input=rule), name=name, kernel=getattr(K, kernel or name), aliases=aliases, **options)(forward)
 
 
-_elementary("sqrt", "Square root; NaN below zero.", lambda F, g, result: g / (result * 2))
-_elementary("reciprocal", "``1 / input``.", lambda F, g, result: -g * (result * result))
+_elementary("sqrt", "Square root; NaN below zero.", lambda F, g, result: F.div(g, F.mul(result, 2)))
+_elementary("reciprocal", "``1 / input``.", lambda F, g, result: F.mul(F.neg(g), F.mul(result, result)))
 _elementary("exp", "``e ** input``.", lambda F, g, result: F.mul(g, result))
-_elementary("exp2", "``2 ** input``.", lambda F, g, result: g * result * LN2, declare=special)
-_elementary("expm1", "``e ** input - 1``, exact near zero.", lambda F, g, result: g * (result + 1), declare=special)
-_elementary("log", "Natural logarithm; NaN below zero, minus infinity at zero.", lambda F, g, input: g / input)
-_elementary("log2", "Logarithm to base 2.", lambda F, g, input: g / (input * LN2))
-_elementary("log10", "Logarithm to base 10.", lambda F, g, input: g / (input * LN10))
-_elementary("log1p", "``log(1 + input)``, exact near zero.", lambda F, g, input: g / (input + 1), declare=special,
-    node="Log1PBackward0")
+_elementary("exp2", "``2 ** input``.", lambda F, g, result: F.mul(F.mul(g, result), LN2), declare=special)
+_elementary("expm1", "``e ** input - 1``, exact near zero.", lambda F, g, result: F.mul(g, F.add(result, 1)),
+    declare=special)
+_elementary("log", "Natural logarithm; NaN below zero, minus infinity at zero.",
+    lambda F, g, input: F.div(g, input))
+_elementary("log2", "Logarithm to base 2.", lambda F, g, input: F.div(g, F.mul(input, LN2)))
+_elementary("log10", "Logarithm to base 10.", lambda F, g, input: F.div(g, F.mul(input, LN10)))
+_elementary("log1p", "``log(1 + input)``, exact near zero.", lambda F, g, input: F.div(g, F.add(input, 1)),
+    declare=special, node="Log1PBackward0")
 
 
 # -- circular and hyperbolic functions -------------------------------------------------------------------------------
@@ -173,15 +176,15 @@ def _acosh_grad(F: Any, g: Any, input: Any) -> Any:
     return g * F.rsqrt(input * input - 1)
 
 
-_elementary("sin", "Sine, of radians.", lambda F, g, input: g * F.cos(input))
-_elementary("cos", "Cosine, of radians.", lambda F, g, input: g * -F.sin(input))
+_elementary("sin", "Sine, of radians.", lambda F, g, input: F.mul(g, F.cos(input)))
+_elementary("cos", "Cosine, of radians.", lambda F, g, input: F.mul(g, F.neg(F.sin(input))))
 _elementary("tan", "Tangent, of radians.", lambda F, g, result: g * (F.square(result) + 1))
 _elementary("asin", "Inverse of the sine; NaN outside [-1, 1].", lambda F, g, input: g * _steepness(F, input), "arcsin")
 _elementary("acos", "Inverse of the cosine; NaN outside [-1, 1].", lambda F, g, input: g * -_steepness(F, input),
     "arccos")
 _elementary("atan", "Inverse of the tangent, in (-pi/2, pi/2).", lambda F, g, input: g / (input * input + 1), "arctan")
-_elementary("sinh", "Hyperbolic sine.", lambda F, g, input: g * F.cosh(input))
-_elementary("cosh", "Hyperbolic cosine.", lambda F, g, input: g * F.sinh(input))
+_elementary("sinh", "Hyperbolic sine.", lambda F, g, input: F.mul(g, F.cosh(input)))
+_elementary("cosh", "Hyperbolic cosine.", lambda F, g, input: F.mul(g, F.sinh(input)))
 _elementary("tanh", "Hyperbolic tangent.", lambda F, g, result: F.tanh_grad(g, result), declare=activation,
     wirtinger=True)
 _elementary("asinh", "Inverse of the hyperbolic sine.",

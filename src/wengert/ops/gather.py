@@ -61,8 +61,8 @@ def add_flat(out: Any, places: Any, values: Any) -> Any:
     if out.dtype.kind in "fcVW":
         wide = wide_type(out.dtype)
         if wide is not None:
-            return K.add_at(out.reshape(-1).astype(wide), places.reshape(-1),
-                values.reshape(-1).astype(wide)).astype(out.dtype).reshape(out.shape)
+            total = K.add_at(K.cast(out.reshape(-1), wide), places.reshape(-1), K.cast(values.reshape(-1), wide))
+            return K.cast(total, out.dtype).reshape(out.shape)
         K.add_at(out.reshape(-1), places.reshape(-1), in_rows(values).reshape(-1))
     elif out.dtype.kind == "b":
         np.logical_or.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))

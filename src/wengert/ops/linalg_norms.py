@@ -50,7 +50,7 @@ def vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: Any
         return F.sgn(input) * (g / F.sum(top, dim, True) * top)
     if ord == 2:
         if F.raw:  # one pass over what is large
-            return F.mul(input, F.masked_fill(g / norm, norm == 0, 0))
+            return F.mul(input, F.masked_fill(F.div(g, norm), F.eq(norm, 0), 0))
         return g * F.masked_fill(input / norm, norm == 0, 0)
     nothing = norm == 0
     size = F.abs(input)
@@ -85,7 +85,7 @@ def linalg_vector_norm(input: Array, ord=2, dim=None, keepdim=False, *, dtype=No
         _check_identity(input, ord, dim, axes)
     wide = wide_type(input.dtype)
     if wide is not None:
-        return _norm(input.astype(wide), ord, axes, keepdim).astype(input.dtype)
+        return K.cast(as_array(_norm(K.cast(input, wide), ord, axes, keepdim)), input.dtype)
     return _norm(input, ord, axes, keepdim)
 
 

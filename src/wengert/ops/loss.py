@@ -53,14 +53,25 @@ def _spread(g: Any, reduction: str, shape: Any) -> Any:
     return g / math.prod(shape) if reduction == "mean" else g
 
 
+def _times_share(F: Any, share: Any, values: Any) -> Any:
+    """``share``, the gradient of each element, times ``values``."""
+    return _by_number(share, values) if F.raw else F.mul(share, values)
+
+
+def _by_number(share: Any, values: Array) -> Array:
+    if getattr(share, "ndim", 1) or not is_half(values.dtype):
+        return share * values
+    return K.multiply(values, float(share))
+
+
 def _reduce_with(F: Any, values: Any, reduction: str) -> Any:
     checked(reduction)
     return values if reduction == "none" else F.mean(values) if reduction == "mean" else F.sum(values)
 
 
 def _mse_raw(g: Any, input: Any, target: Any, reduction: str) -> Any:
-    difference = input - target
-    return (2.0 * _spread(g, reduction, difference.shape)) * difference
+    difference = K.subtract(input, target)
+    return _by_number(2.0 * _spread(g, reduction, difference.shape), difference)
 
 
 def _mse_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target: Any, reduction: Any) -> Any:
@@ -72,7 +83,8 @@ def _mse_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target:
 @composite(raw=_mse_raw, node="MseLossBackwardBackward0", whole=("g", "input", "target"), grad=_mse_twice, places=())
 def mse_loss_grad(F, g, input, target, reduction):
     """The gradient in ``input``; in ``target`` with the two exchanged."""
-    return _mse_raw(g, input, target, reduction)
+    difference = input - target
+    return (2.0 * _spread(g, reduction, difference.shape)) * difference
 
 
 @operator(
@@ -87,8 +99,8 @@ def mse_loss(input: Array, target: Array, reduction="mean"):
 
 
 def _sign_slope(F: Any, g: Any, a: Any, b: Any, reduction: str) -> Any:
-    s = F.sgn(a - b)
-    return _spread(g, reduction, s.shape) * s
+    s = F.sgn(F.sub(a, b))
+    return _times_share(F, _spread(g, reduction, s.shape), s)
 
 
 @operator(
@@ -200,8 +212,9 @@ def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduc
 
 @operator(
     grad=dict(
-        input=lambda F, g, input, target, reduction: _spread(g, reduction, input.shape) * (F.sigmoid(input) - target),
-        target=lambda F, g, input, reduction: _spread(g, reduction, input.shape) * -input),
+        input=lambda F, g, input, target, reduction: _times_share(F, _spread(g, reduction, input.shape),
+            F.sub(F.sigmoid(input), target)),
+        target=lambda F, g, input, reduction: _times_share(F, _spread(g, reduction, input.shape), F.neg(input))),
     promote="elementwise", scalars="", places=(), node="BinaryCrossEntropyWithLogitsBackward0")
 def bce_logit_elements(input: Array, target: Array, reduction="none"):
     whole = K.multiply(K.subtract(np.ones((), target.dtype), target), input)

@@ -23,14 +23,14 @@ def _times(F: Any, x: Any, value: Any) -> Any:
     """``x * value`` in PyTorch's type of the product: of whole numbers theirs (which may wrap), or the default one."""
     d = F.dtype_of(x)
     if (type(value) is int and value == 1) or d.kind not in "biu":
-        return x if value == 1 and F.raw else x * value
+        return x if value == 1 and F.raw else F.mul(x, value)
     d = (d if d.kind != "b" else np.dtype(np.int64)) if type(value) is int else dt.default_float()
     return F.cast(x, d) * number(value, d).item()
 
 
 @operator(grad=dict(input=lambda F, g: g,
-                    tensor1=lambda F, g, tensor2, value: g * _times(F, tensor2, value),
-                    tensor2=lambda F, g, tensor1, value: g * _times(F, tensor1, value)),
+                    tensor1=lambda F, g, tensor2, value: F.mul(g, _times(F, tensor2, value)),
+                    tensor2=lambda F, g, tensor1, value: F.mul(g, _times(F, tensor1, value))),
           inplace=True, opmath=True)
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 * tensor2``, broadcast."""
@@ -84,7 +84,8 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
         end - (1 - weight).astype(step.dtype, copy=False) * step)
 
 
-@operator(grad=dict(input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight), inplace=True)
+@operator(grad=dict(input=lambda F, g, weight: F.mul(g, 1 - weight), end=lambda F, g, weight: F.mul(g, weight)),
+    inplace=True)
 def lerp(input: Array, end: Array, weight):
     """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor.
 

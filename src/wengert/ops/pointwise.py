@@ -119,10 +119,11 @@ def _scaled(input: Any, other: Any, alpha: Any, sign: int) -> Any:
 
 
 def _taken_away(F: Any, g: Any, alpha: Any) -> Any:
-    return -g if alpha == 1 else g * -alpha
+    return F.neg(g) if alpha == 1 else F.mul(g, -alpha)
 
 
-@arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, alpha: g if alpha == 1 else g * alpha), kernel=K.add)
+@arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, alpha: g if alpha == 1 else F.mul(g, alpha)),
+            kernel=K.add)
 def add(input: Array, other: Array, *, alpha=1):
     """``input + alpha * other``, broadcast; for bool tensors, "or".
 
@@ -130,7 +131,7 @@ def add(input: Array, other: Array, *, alpha=1):
     tensor([21., 22.])
     """
     if alpha == 1 and alpha is not True:
-        return np.add(input, other)
+        return K.add(input, other)
     return _scaled(input, other, alpha, 1)
 
 
@@ -173,8 +174,8 @@ def _push_div(F: Any, t: Any, other: Any, result: Any) -> Any:
     return above / other
 
 
-@arithmetic(grad=dict(input=lambda F, g, other: g / other,
-                      other=lambda F, g, input, other: -g * (input / other / other)), promote="float",
+@arithmetic(grad=dict(input=lambda F, g, other: F.div(g, other), other=lambda F, g, input, other: F.mul(F.neg(g),
+                      F.div(F.div(input, other), other))), promote="float",
             push=_push_div, kernel=K.true_divide, opmath=True, aliases=("true_divide",))
 def div(input: Array, other: Array):
     """``input / other``, broadcast; integers divide to the default floating type."""
@@ -237,7 +238,7 @@ def fmod(input: Array, other: Array):
     return K.fmod(input, _no_zero(input, other, "fmod_cpu"))
 
 
-@operator(grad=dict(input=lambda F, g: -g), kernel=K.negative, inplace=True, aliases=("negative",))
+@operator(grad=dict(input=lambda F, g: F.neg(g)), kernel=K.negative, inplace=True, aliases=("negative",))
 def neg(input: Array):
     """``-input``; ``RuntimeError`` for bool tensors."""
     return K.negative(without("b", input, _BOOL_NEGATIVE))
@@ -251,7 +252,7 @@ def positive(F, input):
     return input
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.sgn(input)), wirtinger=True, kernel=K.absolute, inplace=True,
+@operator(grad=dict(input=lambda F, g, input: F.mul(g, F.sgn(input))), wirtinger=True, kernel=K.absolute, inplace=True,
           aliases=("absolute",))
 def abs(input: Array):
     """Absolute value; of complex numbers, the (real) magnitude. The gradient at zero is zero."""
@@ -263,7 +264,7 @@ def abs(input: Array):
 
 def _if_less(F: Any, g: Any, input: Any, other: Any) -> Any:
     """``g`` where ``input`` is the smaller one, half of it where both are equal."""
-    return F.where(input == other, g / 2, F.where(input > other, 0, g))
+    return F.where(F.eq(input, other), F.div(g, 2), F.where(F.gt(input, other), 0, g))
 
 
 def _filled(F: Any, tangents: Any) -> list[Any]:
@@ -310,8 +311,8 @@ def fmin(input: Array, other: Array):
 
 
 def _inside(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
-    inside = input <= max if min is None else input >= min if max is None else (input >= min) & (input <= max)
-    return F.where(inside, g, 0)
+    below, above = None if max is None else F.le(input, max), None if min is None else F.ge(input, min)
+    return F.where(below if above is None else above if below is None else above & below, g, 0)
 
 
 _EXACT = 1 << 24  # whole numbers up to here are numbers of every floating type

@@ -56,7 +56,8 @@ def _spread(input: Any, size: tuple[int, ...], dim: Any = None, keepdim: Any = F
     a = input if has_memory(input) else as_array(input)
     if not keepdim:
         a = a.reshape(kept(size, dim))
-    if math.prod(size) > 4096:  # a view costs no memory, but is the slower of the two where there is little to fill
+    # a view costs no memory, but is the slower of the two where there is little to fill, and NumPy fills quickly
+    if math.prod(size) > 4096 or a.dtype.kind == "V":
         return np.broadcast_to(a, size)
     out = new_filled(a, np.empty, size, a.dtype)
     out[...] = a
@@ -231,7 +232,7 @@ def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: An
         raise RuntimeError("std and var only support floating point and complex dtypes")
     d, wide = input.dtype, wide_type(input.dtype)
     if wide is not None:
-        input = input.astype(wide)
+        input = K.cast(input, wide)
     axis = axes_of(dim, input.ndim)
     mean = K.mean(input, axis, True)  # refuses a dimension that there is not
     n = count(input.shape, dim)
@@ -243,7 +244,7 @@ def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: An
     var = K.sum(squares, axis, keepdim) / squares.dtype.type(max(0, n - correction))
     if not keepdim:
         mean = mean.reshape(np.shape(var))
-    return (var, mean) if wide is None else (var.astype(d), mean.astype(d))
+    return (var, mean) if wide is None else (K.cast(as_array(var), d), K.cast(as_array(mean), d))
 
 
 def _var_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
@@ -251,7 +252,7 @@ def _var_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdim: An
     g, mean = restored(F, g, shape, dim, keepdim), F.mean(input) if dim is None else F.mean(input, dim, True)
     if free <= 0 and (dim is None or not shape):  # a slope nowhere: PyTorch's constants, which have no history
         return g * F.masked_fill(F.new_zeros(g, shape) + math.inf, input == mean, math.nan)
-    return g * (2 / free if free else math.inf) * (input - mean)
+    return F.mul(F.mul(g, 2 / free if free else math.inf), F.sub(input, mean))
 
 
 @operator(grad=dict(input=_var_back), wirtinger=True, places=())
@@ -326,7 +327,7 @@ def _logsumexp_back(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: 
     known = F.raw and shape and input.dtype in (dt.F32, dt.F64)
     if known and (joined := _joined(shape, axes_of(dim, len(shape)))):
         return K.logsumexp_grad(g, input.reshape(joined[0]), result, joined[1]).reshape(shape)
-    return restored(F, g, shape, dim, keepdim) * F.exp(input - restored(F, result, shape, dim, keepdim))
+    return F.mul(restored(F, g, shape, dim, keepdim), F.exp(F.sub(input, restored(F, result, shape, dim, keepdim))))
 
 
 @operator(grad=dict(input=_logsumexp_back), promote="float", places=("torch", "Tensor", "special"))
@@ -339,18 +340,18 @@ def logsumexp(input: Array, dim, keepdim=False):
     axis = axes_of(dim, input.ndim)
     d, wide = input.dtype, wide_type(input.dtype)
     if wide is not None:
-        input = input.astype(wide)
+        input = K.cast(input, wide)
     if not input.size:
         return np.log(_plus(np.exp(input), axis, None, None, keepdim)).astype(d)
     if input.ndim and input.dtype.kind == "f" and (joined := _joined(input.shape, axis)):
         out = K.logsumexp(input.reshape(joined[0]), joined[1])
         out = out.reshape(kept(input.shape, axis)) if keepdim else out.squeeze(joined[1])
-        return out if wide is None else out.astype(d)
+        return out if wide is None else K.cast(as_array(out), d)
     high = _highest(input.real, axis)
     high = np.where(np.isfinite(high), high, 0).astype(high.dtype)
     out = np.log(_plus(np.exp(input - high), axis, None, None, keepdim))
     out = out + (high if keepdim else high.reshape(np.shape(out)))
-    return out if wide is None else out.astype(d)
+    return out if wide is None else K.cast(as_array(out), d)
 
 
 def _truth(ufunc: Any, name: str) -> Any:

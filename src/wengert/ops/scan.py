@@ -27,11 +27,15 @@ def _accumulate(running: Any, input: Any, dim: Any, dtype: Any, *options: Any) -
     if not input.ndim:
         return input.astype(d)
     wide = wide_type(d)
-    found = running(input.astype(wide or d, copy=False), dim, *options)
-    return found if wide is None else found.astype(d)
+    if wide is None:
+        return running(input.astype(d, copy=False), dim, *options)
+    return K.cast(running(K.cast(input, wide), dim, *options), d)
 
 
 def _back_to_front(input: Any, dim: int) -> Any:
+    wide = wide_type(input.dtype) if input.ndim else None
+    if wide is not None:
+        return K.cast(K.running_sum(K.cast(input, wide), dim, True), input.dtype)
     return K.running_sum(input, dim, True) if input.ndim else input
 
 
@@ -57,7 +61,7 @@ def _cumprod_back(g: Any, input: Any, result: Any, dim: int) -> Any:
         return g
     zero = input == 0
     if not zero.any():
-        return _back_to_front(g * result, dim) / input
+        return K.divide(_back_to_front(K.multiply(g, result), dim), input)
     passed = np.add.accumulate(zero, dim, np.int64)
     one = np.ones((), input.dtype)
     first = zero & (passed == 1)

@@ -53,7 +53,8 @@ def _not_implemented(name: str) -> Any:
 # -- error functions and the normal distribution ---------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, input: F.exp(-F.square(input)) * (2 / SQRT_PI) * g), kernel=K.erf)
+@operator(grad=dict(input=lambda F, g, input: F.mul(F.mul(F.exp(F.neg(F.square(input))), 2 / SQRT_PI), g)),
+    kernel=K.erf)
 def erf(input: Array):
     """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0.
 

@@ -434,7 +434,7 @@ def _copied(g: np.ndarray, a: Any) -> np.ndarray:
         new = np.empty_like(a, g.dtype)
         new[...] = g
         return new
-    return g.copy()
+    return g.copy() if g.flags.c_contiguous else K.in_order(g)
 
 
 def bump(t: Tensor) -> None:
