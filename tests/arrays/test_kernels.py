@@ -320,6 +320,32 @@ def test_a_number_beside_half_precision_is_rounded_once():
             np.testing.assert_array_equal(K.multiply(x, number), np.float32(number).astype(np.float16))
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_16_bits_in_any_order(number):
+    """Casts of views, sums at places (each is rounded), and masks, as NumPy has them."""
+    half, single = np.dtype(halves()[number]), np.dtype(np.float32)
+    rng = np.random.default_rng(5)
+    for source, target in ((half, single), (single, half)):
+        x = rng.standard_normal((4, 5, 6)).astype(source)
+        for v in (x, x.T, x.transpose(1, 0, 2), x[:, ::2], x[:, :, ::-1], x[:1], np.broadcast_to(x[:1], x.shape)):
+            got, want = K.cast(v, target), v.astype(target)
+            assert got.dtype == target
+            np.testing.assert_array_equal(got, want)
+            assert 0 in v.strides or got.strides == want.strides
+    truths = rng.standard_normal((4, 5)) > 0
+    np.testing.assert_array_equal(K.cast(truths, half), truths.astype(half))
+    x, index = rng.standard_normal((5, 64)).astype(half), rng.integers(0, 7, (5, 64))
+    for axis, values, places in ((1, x, index), (0, x.T.copy(), index.T.copy())):
+        shape = (5, 7) if axis else (7, 5)
+        got, want = (f(np.ones(shape, half), axis, places, values) for f in (K.add_along, K.plain("add_along")))
+        np.testing.assert_array_equal(got, want)
+    for v in (x, x.T, np.broadcast_to(x[:1], x.shape)):
+        mask = rng.standard_normal(v.shape) > 0
+        got, want = K.masked_scale(v, mask, 1.1), K.plain("masked_scale")(v, mask, 1.1)
+        assert got.dtype == half
+        np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex(name):
     rng = np.random.default_rng(1)

@@ -94,3 +94,29 @@ def test_all_bits_agree(kind, source):
     # a product and a sum in float32 are rounded once more where NumPy does them
     others = ~((found[0][1] == found[1][1]) | np.isnan(found[0][1]) & np.isnan(found[1][1]))
     assert others.sum() <= (0 if kernels.available else 12)
+
+
+SLOPES = ["a / b", "p.sqrt()", "a.square()", "a.abs()", "a.sin()", "a.cos()", "a.cosh()", "a.exp2()", "p.log()",
+    "p.log1p()",
+    "a.reciprocal()", "p**2.5", "a**3", "a.erf()", "a.expm1()", "torch.lerp(a, b, 0.3)", "torch.add(a, b, alpha=0.3)",
+    "torch.sub(a, b, alpha=0.3)", "torch.addcmul(a, b, p, value=0.3)", "a.clamp(-0.5, 0.5)", "torch.maximum(a, b)",
+    "a.view(64, 64).cumsum(-1)", "f.l1_loss(a, b, reduction='none')", "a.view(64, 64).sum(-1) * b[:64]",
+    "(a.view(64, 64) * b[:64]).float()", "a.view(64, 64).gather(1, i)", "f.leaky_relu(a, 0.3)",
+    "f.elu(a, 0.3)"]
+
+
+@pytest.mark.skipif(not kernels.available, reason="NumPy rounds once more in some")
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+@pytest.mark.parametrize("source", SLOPES)
+def test_all_bits_of_gradients_agree(kind, source):
+    rng = np.random.default_rng(3)
+    a, b = rng.standard_normal((2, 4096), np.float32)
+    found = []
+    for torch in (wengert, reference):
+        leaves = [torch.tensor(v).to(getattr(torch, kind)).requires_grad_() for v in (a, b, np.abs(a) + 0.1)]
+        names = dict(zip("abp", leaves), torch=torch, f=torch.nn.functional)
+        y = eval(source, names, {"i": torch.tensor(np.arange(4096).reshape(64, 64) % 7)})
+        y.backward(torch.tensor(np.resize(b, tuple(y.shape))).to(y.dtype))
+        found.append([None if x.grad is None else x.grad.double().numpy() for x in leaves])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

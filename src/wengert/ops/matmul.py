@@ -468,6 +468,8 @@ def _fused(input: Any, a: Any, b: Any, beta: Any, alpha: Any, by_blas: bool = Tr
             raise RuntimeError(f"result type {wider} can't be cast to the desired output type "
                 f"{scalar_name(input.dtype)}")
     if d.itemsize == 2 and d.kind in "fV" and input.dtype == d:
+        if a.ndim == b.ndim == 2 and input.shape == b.shape[1:] and beta == alpha == 1 and input.size:
+            return K.brain_product(a, b, input)
         input, a, b = (K.cast(x, np.dtype(np.float32)) for x in (input, a, b))
         return K.cast(_plus_product(input, product(a, b), beta, alpha), d)
     if by_blas and isinstance(alpha, (int, float)) and alpha == 0 and d.kind in "fc":
