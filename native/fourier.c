@@ -201,7 +201,7 @@ static int plan(struct fourier *f, size m, int is_lone, int single)
 
 /* How lines of m complex numbers are transformed: side by side, one by one, or not at all. */
 enum { NOT, BESIDE, ALONE };
-static int way(size m, size lines)
+static int way(size m, size lines, size inner)
 {
     static struct { size m; double beside, alone; } known[64]; /* costs; needs the GIL */
     if (m < 1 || lines < 1 || m > LONGEST) return NOT;
@@ -209,11 +209,14 @@ static int way(size m, size lines)
     if (known[at].m != m) {
         struct fourier f;
         known[at].m = m, known[at].beside = known[at].alone = 0;
-        if (plan_of(&f.plan, m)) known[at].beside = cost(&f.plan) + 3 * (double)m;
+        if (plan_of(&f.plan, m)) known[at].beside = cost(&f.plan);
         known[at].alone = choose(&f, m);
     }
     if (!known[at].beside) return known[at].alone ? ALONE : NOT;
-    return known[at].alone && known[at].alone * (double)lines < known[at].beside * (double)blocks_of(lines) ? ALONE : m <= MOST_BESIDE ? BESIDE : known[at].alone ? ALONE : NOT;
+    if (!known[at].alone) return m <= MOST_BESIDE ? BESIDE : NOT;
+    /* Lines that are rows are transposed when they are taken side by side; others are gathered when they are taken alone. */
+    const double beside = known[at].beside + (inner > 1 ? 2 : 5) * (double)m, alone = 50 + known[at].alone + (inner > 1 ? (double)m : 0);
+    return m > MOST_BESIDE || alone * (double)lines < beside * (double)blocks_of(lines) ? ALONE : BESIDE;
 }
 
 struct job {
@@ -240,7 +243,7 @@ static int pass(PyArrayObject *from, PyArrayObject *to, int axis, int kind, doub
     for (int d = axis + 1; d < ndim; d++) f.inner *= PyArray_DIM(from, d);
     const size real = kind == FOURIER_OF_REAL ? f.from_length : f.to_length;
     f.odd = kind >= FOURIER_OF_REAL && real % 2;
-    const size m = kind < FOURIER_OF_REAL || f.odd ? kind == FOURIER_TO_REAL ? real : f.from_length : real / 2, lone = way(m, f.lines) == ALONE;
+    const size m = kind < FOURIER_OF_REAL || f.odd ? kind == FOURIER_TO_REAL ? real : f.from_length : real / 2, lone = way(m, f.lines, f.inner) == ALONE;
     if (plan(&f, m, lone, single) < 0) return -1;
     const size blocks = lone ? f.lines : blocks_of(f.lines), room = (lone ? lone_room(&f) : 4 * (m + 1) * FOURIER_LINES) * (single ? sizeof(float) : sizeof(double));
     const int chunks = pool_chunks(blocks, 2.0 * (lone ? 1 : FOURIER_LINES) * (double)m);
@@ -267,7 +270,7 @@ static PyObject *fourier(PyObject *module, PyObject *const *args, Py_ssize_t cou
     const long kind = PyLong_AsLong(args[2]), length = PyLong_AsLong(args[3]);
     const long norm = PyLong_AsLong(args[4]);
     if (PyErr_Occurred()) return NULL;
-    if (!PyArray_CheckExact(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_GET_SIZE(args[1]) || !PyArray_ISCARRAY_RO(x) || !PyArray_SIZE(x)) NOT_HANDLED();
+    if (!PyArray_CheckExact(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_GET_SIZE(args[1]) || !PyArray_ISBEHAVED_RO(x) || !PyArray_SIZE(x)) NOT_HANDLED();
     const int type = PyArray_TYPE(x), of_real = kind == FOURIER_OF_REAL, to_real = kind == FOURIER_TO_REAL, n = (int)PyTuple_GET_SIZE(args[1]);
     const int single = of_real ? type == NPY_FLOAT : type == NPY_CFLOAT, ndim = PyArray_NDIM(x);
     if (kind < 0 || kind > FOURIER_TO_REAL || (!single && type != (of_real ? NPY_DOUBLE : NPY_CDOUBLE)) || n > ndim) NOT_HANDLED();
@@ -285,15 +288,16 @@ static PyObject *fourier(PyObject *module, PyObject *const *args, Py_ssize_t cou
         const int real = k == n - 1 && (of_real || to_real);
         const npy_intp along = real && to_real ? length : shape[axis];
         numbers *= (double)along;
-        if ((real && to_real && shape[axis] < along / 2 + 1) || way(real && along % 2 == 0 ? along / 2 : along, PyArray_SIZE(x) / shape[axis]) == NOT) NOT_HANDLED();
+        if ((real && to_real && shape[axis] < along / 2 + 1) || way(real && along % 2 == 0 ? along / 2 : along, PyArray_SIZE(x) / shape[axis], 1) == NOT) NOT_HANDLED();
     }
+    PyArrayObject *const rows = PyArray_IS_C_CONTIGUOUS(x) ? (PyArrayObject *)Py_NewRef(args[0]) : (PyArrayObject *)PyArray_NewCopy(x, NPY_CORDER);
+    if (!rows) return NULL;
     const double scale = norm == 1 ? 1 / sqrt(numbers) : norm == 2 ? 1 / numbers : 1;
     if (of_real) shape[axes[n - 1]] = shape[axes[n - 1]] / 2 + 1;
     const int pairs = single ? NPY_CFLOAT : NPY_CDOUBLE, first = n - 1;
-    PyArrayObject *middle = to_real && n == 1 ? (PyArrayObject *)Py_NewRef((PyObject *)x) : (PyArrayObject *)PyArray_SimpleNew(ndim, shape, pairs), *out = NULL;
-    if (!middle) return NULL;
-    const PyArrayObject *from = x;
-    int failed = 0;
+    PyArrayObject *middle = to_real && n == 1 ? (PyArrayObject *)Py_NewRef((PyObject *)rows) : (PyArrayObject *)PyArray_SimpleNew(ndim, shape, pairs), *out = NULL;
+    const PyArrayObject *from = rows;
+    int failed = !middle;
     for (int k = first; k >= 0 && !failed; k--) { /* the last axis first; one of real results at the end */
         if (to_real && k == first) continue;
         const double factor = !to_real && k == 0 ? scale : 1;
@@ -305,6 +309,7 @@ static PyObject *fourier(PyObject *module, PyObject *const *args, Py_ssize_t cou
         if ((out = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, single ? NPY_FLOAT : NPY_DOUBLE))) failed = pass(middle, out, axes[first], FOURIER_TO_REAL, scale, single);
         Py_DECREF(middle);
     } else out = middle;
+    Py_DECREF(rows);
     if (failed) Py_CLEAR(out);
     return (PyObject *)out;
 }

@@ -9,6 +9,46 @@ typedef struct {
     REAL *re, *im;
 } F(parts);
 
+/* Numbers of a row that are in one register. */
+typedef REAL F(span) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+
+/* Mixtures of two registers: their halves interleaved, their numbers of even and odd places, the first number of the second one. */
+#if VECTOR_BYTES / (4 + 4 * !SINGLE) == 16
+#define LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define ODD 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#define FIRST 16, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+#elif VECTOR_BYTES / (4 + 4 * !SINGLE) == 8
+#define LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#define EVEN 0, 2, 4, 6, 8, 10, 12, 14
+#define ODD 1, 3, 5, 7, 9, 11, 13, 15
+#define FIRST 8, 1, 2, 3, 4, 5, 6, 7
+#elif VECTOR_BYTES / (4 + 4 * !SINGLE) == 4
+#define LOW 0, 4, 1, 5
+#define HIGH 2, 6, 3, 7
+#define EVEN 0, 2, 4, 6
+#define ODD 1, 3, 5, 7
+#define FIRST 4, 1, 2, 3
+#else
+#define LOW 0, 2
+#define HIGH 1, 3
+#define EVEN 0, 2
+#define ODD 1, 3
+#define FIRST 2, 1
+#endif
+#ifdef __clang__
+#define MIXED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#if SINGLE
+typedef int32_t F(shuffling) __attribute__((vector_size(VECTOR_BYTES)));
+#else
+typedef int64_t F(shuffling) __attribute__((vector_size(VECTOR_BYTES)));
+#endif
+#define MIXED(a, b, ...) __builtin_shuffle(a, b, (F(shuffling)){__VA_ARGS__})
+#endif
+
 /* y = u times the twiddle */
 #define TURNED(k, ur, ui)                                            \
     do {                                                             \
@@ -67,9 +107,6 @@ static inline __attribute__((always_inline)) void F(fourier_places)(F(parts) to,
     }
 }
 #undef TURNED
-
-/* Numbers of a row that are in one register. */
-typedef REAL F(span) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
 
 /* The same for an odd radix; `roots` has its roots of one. Numbers at equal distance from the first one meet the same cosine and
  * opposite sines. */
@@ -166,38 +203,24 @@ static struct F(lanes) F(fourier_lanes)(const struct fourier *f, const void *all
 enum { F(TILE_ROWS) = 8 };
 
 /* Between a tile of pairs and rows of the buffer. */
-static inline __attribute__((always_inline)) void F(parted)(REAL *restrict re, REAL *restrict im, const F(pair) *restrict pairs)
+static inline __attribute__((always_inline)) void F(parted)(REAL *re, REAL *im, const F(pair) *pairs)
 {
-    for (size k = 0; k < FOURIER_LINES; k++) re[k] = pairs[k].re, im[k] = pairs[k].im;
+    enum { S = VECTOR_BYTES / sizeof(REAL) };
+#pragma GCC unroll 8
+    for (size k = 0; k < FOURIER_LINES; k += S) {
+        const F(span) a = *(const F(span) *)(pairs + k), b = *(const F(span) *)(pairs + k + S / 2);
+        *(F(span) *)(re + k) = MIXED(a, b, EVEN), *(F(span) *)(im + k) = MIXED(a, b, ODD);
+    }
 }
-static inline __attribute__((always_inline)) void F(paired)(F(pair) *restrict pairs, const REAL *restrict re, const REAL *restrict im, REAL scale)
+static inline __attribute__((always_inline)) void F(paired)(F(pair) *pairs, const REAL *re, const REAL *im, REAL scale)
 {
-    for (size k = 0; k < FOURIER_LINES; k++) pairs[k].re = re[k] * scale, pairs[k].im = im[k] * scale;
+    enum { S = VECTOR_BYTES / sizeof(REAL) };
+#pragma GCC unroll 8
+    for (size k = 0; k < FOURIER_LINES; k += S) {
+        const F(span) a = *(const F(span) *)(re + k) * scale, b = *(const F(span) *)(im + k) * scale;
+        *(F(span) *)(pairs + k) = MIXED(a, b, LOW), *(F(span) *)(pairs + k + S / 2) = MIXED(a, b, HIGH);
+    }
 }
-
-#if VECTOR_BYTES / (4 + 4 * !SINGLE) == 16
-#define LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#elif VECTOR_BYTES / (4 + 4 * !SINGLE) == 8
-#define LOW 0, 8, 1, 9, 2, 10, 3, 11
-#define HIGH 4, 12, 5, 13, 6, 14, 7, 15
-#elif VECTOR_BYTES / (4 + 4 * !SINGLE) == 4
-#define LOW 0, 4, 1, 5
-#define HIGH 2, 6, 3, 7
-#else
-#define LOW 0, 2
-#define HIGH 1, 3
-#endif
-#ifdef __clang__
-#define MIXED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#if SINGLE
-typedef int32_t F(shuffling) __attribute__((vector_size(VECTOR_BYTES)));
-#else
-typedef int64_t F(shuffling) __attribute__((vector_size(VECTOR_BYTES)));
-#endif
-#define MIXED(a, b, ...) __builtin_shuffle(a, b, (F(shuffling)){__VA_ARGS__})
-#endif
 
 /* A square of as many numbers as a register has, transposed: the rows of one half are interleaved with those of the other, again and again. */
 static inline __attribute__((always_inline)) void F(fourier_square)(REAL *const *to, size to_column, const REAL *const *from, size column)
@@ -216,10 +239,6 @@ static inline __attribute__((always_inline)) void F(fourier_square)(REAL *const 
 #pragma GCC unroll 16
     for (int k = 0; k < S; k++) *(F(span) *)(to[k] + to_column) = row[k];
 }
-#undef LOW
-#undef HIGH
-#undef MIXED
-
 static inline __attribute__((always_inline)) void F(fourier_transposed)(REAL *const *to, const REAL *const *from)
 {
     enum { S = VECTOR_BYTES / sizeof(REAL) };

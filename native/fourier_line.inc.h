@@ -11,12 +11,14 @@ static void F(fourier_bend)(F(parts) to, F(parts) from, size rows, const REAL *r
         to_re[k] = to.re + k * FOURIER_LINES, to_im[k] = to.im + k * FOURIER_LINES;
         from_re[k] = re + k * FOURIER_LINES, from_im[k] = im + k * FOURIER_LINES;
     }
-    for (size k = 0; k < rows; k++, w += 2 * FOURIER_LINES) {
-        const REAL *x = from.re + k * FOURIER_LINES, *y = from.im + k * FOURIER_LINES, *s = w + FOURIER_LINES;
-        REAL *to_x = re + k * FOURIER_LINES, *to_y = im + k * FOURIER_LINES;
-        if (first) IVDEP for (size q = 0; q < FOURIER_LINES; q++) to_x[q] = q ? x[q] * w[q] - y[q] * s[q] : x[q], to_y[q] = q ? x[q] * s[q] + y[q] * w[q] : y[q];
-        else IVDEP for (size q = 0; q < FOURIER_LINES; q++) to_x[q] = x[q] * w[q] - y[q] * s[q], to_y[q] = x[q] * s[q] + y[q] * w[q];
-    }
+    enum { L = FOURIER_LINES, S = VECTOR_BYTES / sizeof(REAL) };
+    for (size k = 0; k < rows; k++, w += 2 * L)
+#pragma GCC unroll 8
+        for (size q = 0; q < L; q += S) {
+            const F(span) x = *(const F(span) *)(from.re + k * L + q), y = *(const F(span) *)(from.im + k * L + q);
+            const F(span) c = *(const F(span) *)(w + q), s = *(const F(span) *)(w + L + q), a = x * c - y * s, b = x * s + y * c;
+            *(F(span) *)(re + k * L + q) = first && !q ? MIXED(a, x, FIRST) : a, *(F(span) *)(im + k * L + q) = first && !q ? MIXED(b, y, FIRST) : b;
+        }
     for (size q = rows * FOURIER_LINES; q < FOURIER_LINES * FOURIER_LINES; q++) re[q] = im[q] = 0;
     F(fourier_transposed)(to_re, from_re);
     F(fourier_transposed)(to_im, from_im);
@@ -190,3 +192,9 @@ static void F(fourier_line)(const struct fourier *f, void *work, size begin, siz
     }
 }
 #undef IVDEP
+#undef LOW
+#undef HIGH
+#undef EVEN
+#undef ODD
+#undef FIRST
+#undef MIXED

@@ -50,20 +50,23 @@ def _real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any, onesided
 @operator(grad=dict(input=_real_back), wirtinger=True, node="FftR2CBackward0", places=(), linear=True)
 def transform_real(input: Array, dims, scale, onesided):
     """Real to complex over ``dims``; ``onesided``: only the first half of the last of them, the rest mirrors it."""
+    plain = type(input) is np.ndarray
+    # infinities in the short windows of a signal stay what they are in NumPy, as in PyTorch
+    short = len(dims) > 0 and input.shape[dims[-1]] <= 16 and not (plain and onesided and input.flags.c_contiguous)
     if onesided:
-        return _transform(input, dims, OF_REAL, 0, scale)
+        return fourier(input, tuple(dims), OF_REAL, 0, scale) if short else _transform(input, dims, OF_REAL, 0, scale)
     if not dims:
         return input.astype(dt.of(input.dtype).to_complex().np)
-    if type(input) is not np.ndarray:
+    if short or not plain:
         return np.fft.fftn(input, axes=dims, norm=_FORWARD[scale])
     if len(dims) > 1:
         return _transform(input.astype(dt.of(input.dtype).to_complex().np), dims, FORWARDS, 0, scale)
-    half = np.moveaxis(_transform(input, dims, OF_REAL, 0, scale), dims[0], -1)
-    n, k = input.shape[dims[0]], half.shape[-1]
-    y = np.empty((*half.shape[:-1], n), half.dtype)
-    y[..., :k] = half
-    np.conjugate(half[..., n - k : 0 : -1], out=y[..., k:])
-    return np.moveaxis(y, -1, dims[0])
+    half, d = _transform(input, dims, OF_REAL, 0, scale), dims[0]
+    n, k, before = input.shape[d], half.shape[d], (slice(None),) * d
+    y = np.empty(input.shape, half.dtype)
+    y[(*before, slice(0, k))] = half
+    np.conjugate(half[(*before, slice(n - k, 0, -1))], out=y[(*before, slice(k, None))])
+    return y
 
 
 def _to_real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any) -> Any:
@@ -292,15 +295,24 @@ def _forms(name: str, run: Any, forward: bool, text: str, everyday: Any = None) 
         composite(define, name=f"fft_{name}{end}")
 
 
+def _padded(F: Any, x: Any, d: int, n: Any, length: int) -> Any:
+    """``x`` with zeros up to ``n`` along ``d``; None where it is longer."""
+    if n is None or n == length:
+        return x
+    return F.constant_pad_nd(x, (0, 0) * (x.ndim - 1 - d) + (0, n - length)) if n > length else None
+
+
 def _quick_complex(forward: bool) -> Any:
     def quick(F: Any, x: Any, dims: tuple[int, ...], n: Any, length: int, scale: int) -> Any:
-        return F.transform(x, dims, scale, forward) if n is None or n == length else None
+        x = _padded(F, x, dims[-1], n, length)
+        return None if x is None else F.transform(x, dims, scale, forward)
 
     return _COMPLEX, quick
 
 
 def _quick_half(F: Any, x: Any, dims: tuple[int, ...], n: Any, length: int, scale: int) -> Any:
-    return F.transform_real(x, dims, scale, True) if n is None or n == length else None
+    x = _padded(F, x, dims[-1], n, length)
+    return None if x is None else F.transform_real(x, dims, scale, True)
 
 
 def _quick_real(F: Any, x: Any, dims: tuple[int, ...], n: Any, length: int, scale: int) -> Any:
