@@ -12,7 +12,7 @@ static int is_depthwise(const struct conv *v)
     const struct axis *y = &v->axis[1], *x = &v->axis[2];
     if (v->channels > 1 || v->filters > MOST_FILTERS || (v->groups == 1 && v->filters > 1) || x->size > MOST_COLUMNS) return 0;
     if (v->axis[0].size > 1 || v->axis[0].kernel > 1 || v->axis[0].pad || y->dilation > 1 || x->dilation > 1) return 0;
-    return (x->kernel == 3 || x->kernel == 5 || x->kernel == 7) && x->stride <= 2 && y->kernel == x->kernel && y->stride == x->stride &&
+    return (x->kernel == 3 || x->kernel == 5 || x->kernel == 7 || x->kernel == 9) && x->stride <= (x->kernel < 9 ? 2 : 1) && y->kernel == x->kernel && y->stride == x->stride &&
            y->pad < y->kernel && x->pad < x->kernel;
 }
 

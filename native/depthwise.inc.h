@@ -1,4 +1,4 @@
-/* Depthwise convolutions: every image meets filters of its own, 3, 5 or 7 numbers wide, in steps of one or two. A vector is
+/* Depthwise convolutions: every image meets filters of its own, 3, 5, 7 or 9 numbers wide, in steps of one or (up to 7) two. A vector is
  * some neighbours in a row; a row of the image, once it is read, is added to all rows of results that see it. What vectors
  * read beside an image is taken out by masks; rows above and below it are a line of zeros. */
 
@@ -127,7 +127,7 @@ static inline F(vector) F(depthwise_tap)(REAL a, REAL b, int paired)
 DEPTHWISE F(depthwise_column)(F(vector) *sum, const REAL **row, const REAL **row2, const REAL *w, const REAL *w2, F(mask_of) mask, int kx,
                               const int K, const int S, const int R, const int paired)
 {
-    F(vector) tap[7];
+    F(vector) tap[9];
     UNROLLED (int ky = 0; ky < K; ky++)
         if (paired) tap[ky] = F(depthwise_tap)(w[ky * K], w2[ky * K], 1);
     UNROLLED (int r = 0; r < (R - 1) * S + K; r++) {
@@ -183,6 +183,8 @@ static void F(depthwise)(void *const *out, const void *const *image, const void 
     }
     CASE(3, 1) CASE(5, 1) CASE(7, 1) CASE(3, 2) CASE(5, 2) CASE(7, 2)
 #undef CASE
+    if (v->paired) F(depthwise_results)(out, image, weight, start, v, 9, 1, 7, F(gemm_step) > 1);
+    else F(depthwise_results)(out, image, weight, start, v, 9, 1, 8, 0); /* fewer sums than that wait for each other */
 }
 
 /* The gradient in images for steps of two, whose padding is half the filter: neighbours in a row and in a column are made
@@ -255,7 +257,7 @@ DEPTHWISE F(depthwise_filter)(REAL *sums, const void *const *image, const void *
                               const int S, const int R, const int wide, const int paired)
 {
     for (int kx = 0; kx < K; kx += wide) {
-        F(vector) sum[7][5];
+        F(vector) sum[9][5];
         UNROLLED (int ky = 0; ky < K; ky++)
             UNROLLED (int c = 0; c < wide; c++) sum[ky][c] = (F(vector)){0};
         for (size x = 0; x < v->columns; x += F(gemm_step)) {
@@ -329,7 +331,7 @@ static void F(depthwise_sums)(void *sums, const void *const *image, const void *
     if (v->rows % 7 == 0) {
         CASE(3, 1, 7, 3) CASE(3, 2, 7, 3)
     }
-    CASE(3, 1, 4, 3) CASE(5, 1, 4, FIVE) CASE(7, 1, 7, 1) CASE(3, 2, 4, 3) CASE(5, 2, 4, FIVE) CASE(7, 2, 7, 1)
+    CASE(3, 1, 4, 3) CASE(5, 1, 4, FIVE) CASE(7, 1, 7, 1) CASE(9, 1, 7, 1) CASE(3, 2, 4, 3) CASE(5, 2, 4, FIVE) CASE(7, 2, 7, 1)
 #undef CASE
 }
 

@@ -83,7 +83,7 @@ def few_windows(draw: Any) -> tuple[Any, ...]:
 @st.composite
 def depthwise(draw: Any) -> tuple[Any, ...]:
     """Shapes of images that meet filters of their own."""
-    kernel, step = draw(st.sampled_from([3, 5, 7])), draw(st.integers(1, 2))
+    kernel, step = draw(st.sampled_from([3, 5, 7, 9])), draw(st.integers(1, 2))
     padding = tuple(draw(st.sampled_from([kernel // 2, kernel // 2, 0, kernel - 1])) for _ in range(2))
     size = tuple(max(1, kernel - 2 * p) + draw(st.sampled_from([0, 1, 4, 7, 13, 20, 33])) for p in padding)
     groups, filters, images = draw(st.integers(1, 19)), draw(st.sampled_from([1, 1, 1, 2, 5])), draw(st.integers(1, 3))
