@@ -8,6 +8,7 @@ do not handle; the plain definition does those. Importing this module fails wher
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,6 @@ from wengert.arrays.plain import (
     arithmetic,
     draws,
     fourier,
-    lapack,
     layout,
     lines,
     matrices,
@@ -105,6 +105,20 @@ def _or_plain(name: str, module: ModuleType | ByColumns) -> Callable[..., Any]:
     return kernel
 
 
+def _or_lapack(name: str) -> Callable[..., Any]:
+    """As ``_or_plain``, of a module that calls kernels itself: it is imported when it is needed."""
+    native = getattr(_kernels, name)
+
+    def kernel(*args: Any) -> Any:
+        value = native(*args)
+        if value is NotImplemented:
+            return getattr(import_module("wengert.arrays.plain.lapack"), name)(*args)
+        return value
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
+
+
 def _in_rows(name: str, first: int = 0) -> Callable[..., Any]:
     """The kernel along an axis, natively of arrays in C order, to which those from argument ``first`` on are copied."""
     native, plain = getattr(_kernels, name), getattr(lines, name)
@@ -123,8 +137,6 @@ def _in_rows(name: str, first: int = 0) -> Callable[..., Any]:
 
 for _module, _names in {
     matrices: ("substitute", "cholesky_lower", "sparse_product"),
-    lapack: ("lu_factor", "lu_parts", "lu_solve", "solve_once", "inverse", "determinants", "triangular", "cholesky",
-        "orthogonal", "singular", "symmetric", "eigen", "least_squares"),
     sampling: ("grid_sample", "grid_sample_grad", "resample"), alignments: ("alignment_loss", "alignment_grad"),
     fourier: ("fourier",),
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
@@ -136,6 +148,8 @@ for _module, _names in {
     _plain_attention: ("attention",),
 }.items():
     globals().update({name: _or_plain(name, _module) for name in _names})
+globals().update({name: _or_lapack(name) for name in ("lu_factor", "lu_parts", "lu_solve", "solve_once", "inverse",
+    "determinants", "triangular", "cholesky", "orthogonal", "singular", "symmetric", "eigen", "least_squares")})
 globals().update({name: _in_rows(name) for name in ("running_sum", "running_product", "running_extreme", "take_along",
     "mode_places")})
 globals().update({name: _in_rows(name, 2) for name in ("put_along", "add_along", "join_along")})

@@ -500,8 +500,7 @@ def _at_once(t: Tensor) -> bool:
 @_filling
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **named: Any) -> Tensor:
     """Fill with uniform numbers in [from, to)."""
-    low = named.pop("from", named.pop("a", from_))
-    high = named.pop("b", to)
+    low, high = named.pop("from", named.pop("a", from_)), named.pop("b", to)
     if everyday.draw_in(self, everyday.UNIFORM, low, high, generator):
         return self
     a = self._wg_data
