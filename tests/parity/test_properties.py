@@ -117,7 +117,7 @@ def _tied_runs(call: Any) -> bool:
 
 # What comes of these depends on the processor that PyTorch's kernels run on, so one machine cannot tell whether they
 # are needed.
-BY_MACHINE = (_infinite, _lost, _nan)
+BY_MACHINE = (_infinite, _lost, _nan, _one_in_a_group)
 # Examples that have no determined answer.
 UNDETERMINED = {
     **dict.fromkeys(("linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_tensorinv", "linalg_tensorsolve",

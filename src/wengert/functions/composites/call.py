@@ -74,11 +74,11 @@ def first_native(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:
     if native is None:
         return call
 
+    @wraps(call)
     def quickly(*args: Any, **kwargs: Any) -> Any:
         found = native(*args, **kwargs)
         return call(*args, **kwargs) if found is NotImplemented else found
 
-    quickly.__name__, quickly.__qualname__, quickly.__doc__ = call.__name__, call.__qualname__, call.__doc__
     return quickly
 
 
