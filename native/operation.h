@@ -154,8 +154,8 @@ typedef PyObject *(*view_forward)(PyArrayObject *, PyObject *const *);
 view_forward view_forward_of(PyObject *op);
 PyObject *view_of(const Operation *self, const struct call *c);
 
-/* The same of an operator of this name that reduces few numbers to one. early.c */
-view_forward reduction_of(PyObject *name);
+/* The same of an operator of this name on a few numbers. early.c */
+view_forward early_forward_of(PyObject *name);
 
 /* What the first argument and the key were taken apart to, where the forward's answer is known already. forward.c */
 int take_view(const Operation *self, struct call *c);

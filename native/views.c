@@ -54,9 +54,35 @@ static int slice_of(PyObject *key, npy_intp size, int last, npy_intp *start, npy
     return !whole ? TO_SLICE : last == NO_STEP ? TO_ALIAS : last;
 }
 
+/* The whole number of a tensor without dimensions; NULL where it is not that. */
+static PyObject *number_in(PyObject *key)
+{
+    if (!at.tensor || !has_array(key) || PyArray_NDIM((PyArrayObject *)SLOT(key, at.data))) return NULL;
+    PyArrayObject *a = (PyArrayObject *)SLOT(key, at.data);
+    if (!PyArray_ISALIGNED(a) || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder)) return NULL;
+    if (PyArray_TYPE(a) == NPY_INT64) return PyLong_FromLongLong(*(int64_t *)PyArray_DATA(a));
+    return PyArray_TYPE(a) == NPY_INT32 ? PyLong_FromLong(*(int32_t *)PyArray_DATA(a)) : NULL;
+}
+
+/* A key with numbers in the place of tensors of one number; NULL where others are in it. */
+static PyObject *with_numbers(PyObject *key)
+{
+    if (!PyTuple_CheckExact(key)) return number_in(key);
+    const Py_ssize_t count = PyTuple_GET_SIZE(key);
+    PyObject *found = PyTuple_New(count);
+    for (Py_ssize_t i = 0; found && i < count; i++) {
+        PyObject *k = PyTuple_GET_ITEM(key, i);
+        const int plain = PyLong_CheckExact(k) || PySlice_Check(k) || k == Py_None || k == Py_Ellipsis;
+        PyObject *item = plain ? Py_NewRef(k) : number_in(k);
+        if (item) PyTuple_SET_ITEM(found, i, item);
+        else Py_CLEAR(found);
+    }
+    return found;
+}
+
 /* What functions.indexing._plain_key says of a key, and strides.part of the view: the operator's key, a new reference, the view and the
  * last step; NULL where there is more to it. */
-static PyObject *read_key(PyArrayObject *a, PyObject *key, struct window *w, int *last)
+static PyObject *read_plain_key(PyArrayObject *a, PyObject *key, struct window *w, int *last)
 {
     static PyObject *all = NULL;
     if (!all && !(all = PySlice_New(NULL, NULL, NULL))) return NULL;
@@ -103,6 +129,14 @@ static PyObject *read_key(PyArrayObject *a, PyObject *key, struct window *w, int
     PyObject *found = PyTuple_New(n + 1);
     for (int i = 0; found && i < n; i++) PyTuple_SET_ITEM(found, i, Py_NewRef(normal[i]));
     if (found) PyTuple_SET_ITEM(found, n, Py_NewRef(Py_Ellipsis));
+    return found;
+}
+
+static PyObject *read_key(PyArrayObject *a, PyObject *key, struct window *w, int *last)
+{
+    PyObject *found = read_plain_key(a, key, w, last), *plain = found || PyErr_Occurred() ? NULL : with_numbers(key);
+    if (plain) found = read_plain_key(a, plain, w, last);
+    Py_XDECREF(plain);
     return found;
 }
 

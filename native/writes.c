@@ -164,46 +164,105 @@ static int copied(PyArrayObject *target, PyArrayObject *y)
     return 0;
 }
 
-/* Write a number to every element of a part of float32 or float64; -1 where it is not an everyday number. */
+union element {
+    float f;
+    double d;
+    int8_t i8;
+    int16_t i16;
+    int32_t i32;
+    int64_t i64;
+};
+
+/* A number as an element of the type; 0 where it is not an everyday one. */
+static int element_of(PyObject *number, int type, union element *one)
+{
+    enum { HELD_BY_ALL = 127 };
+    const int truth = PyBool_Check(number);
+    if (type == NPY_FLOAT || type == NPY_DOUBLE) {
+        const double value = PyFloat_CheckExact(number) ? PyFloat_AS_DOUBLE(number) : PyLong_AsDouble(number);
+        if ((type == NPY_FLOAT && isfinite(value) && fabs(value) > FLT_MAX) || (value == -1 && PyErr_Occurred())) return 0;
+        if (type == NPY_FLOAT) one->f = (float)value;
+        else one->d = value;
+        return 1;
+    }
+    if (!truth && !PyLong_CheckExact(number)) return 0;
+    const long long value = truth ? number == Py_True : PyLong_AsLongLong(number);
+    if (value == -1 && PyErr_Occurred()) return 0;
+    if (type == NPY_INT64 || type == NPY_LONGLONG) return one->i64 = value, 1;
+    if (type == NPY_BOOL) return one->i8 = value != 0, 1;
+    if (value < 0 || value > HELD_BY_ALL) return 0;
+    if (type == NPY_UINT8 || type == NPY_INT8) return one->i8 = (int8_t)value, 1;
+    if (type == NPY_INT16) return one->i16 = (int16_t)value, 1;
+    if (type == NPY_INT32) return one->i32 = (int32_t)value, 1;
+    return 0;
+}
+
+/* An array of this shape over memory that it does not hold. */
+static PyArrayObject *over(PyArrayObject *shape, int type, npy_intp *strides, void *memory)
+{
+    return (PyArrayObject *)PyArray_New(&PyArray_Type, PyArray_NDIM(shape), PyArray_DIMS(shape), type, strides, memory, 0, 0, NULL);
+}
+
+/* Write a number to every element of a part; -1 where it is not an everyday number. */
 static int filled(PyArrayObject *part, PyObject *number)
 {
-    const int single = PyArray_DESCR(part) == at.f32, type = single ? NPY_FLOAT : NPY_DOUBLE;
-    if (PyArray_NDIM(part) > MAX_AXES) return -1;
-    const double value = PyFloat_CheckExact(number) ? PyFloat_AS_DOUBLE(number) : PyLong_AsDouble(number);
-    if ((single && isfinite(value) && fabs(value) > FLT_MAX) || (value == -1 && PyErr_Occurred())) return -1;
-    union { float f; double d; } one;
-    if (single) one.f = (float)value;
-    else one.d = value;
+    union element one;
+    if (PyArray_NDIM(part) > MAX_AXES || !element_of(number, PyArray_TYPE(part), &one)) return -1;
+    if (!PyArray_NDIM(part)) return memcpy(PyArray_DATA(part), &one, PyArray_ITEMSIZE(part)), 0;
     npy_intp still[MAX_AXES] = {0};
-    PyObject *repeated = PyArray_New(&PyArray_Type, PyArray_NDIM(part), PyArray_DIMS(part), type, still, &one, 0, 0, NULL);
+    PyArrayObject *repeated = over(part, PyArray_TYPE(part), still, &one);
     if (!repeated) return -1;
-    fast_copy((PyArrayObject *)repeated, PyArray_BYTES(part), PyArray_STRIDES(part));
+    fast_copy(repeated, PyArray_BYTES(part), PyArray_STRIDES(part));
     Py_DECREF(repeated);
     return 0;
 }
 
+/* Write an array of the same type to a part, repeated where it is the smaller; 0 with nothing done where it does not fit, -1 with an error. */
+static int spread(PyArrayObject *part, PyArrayObject *y)
+{
+    const int n = PyArray_NDIM(part);
+    int lead = PyArray_NDIM(y) - n; /* dimensions too many, which have to be of one */
+    npy_intp strides[MAX_AXES];
+    if (!lead && PyArray_CompareLists(PyArray_DIMS(y), PyArray_DIMS(part), n)) return copied(part, y) < 0 ? -1 : 1;
+    if (n > MAX_AXES || PyArray_TYPE(y) >= NPY_NTYPES_LEGACY) return 0;
+    for (int d = 0; d < lead; d++)
+        if (PyArray_DIM(y, d) != 1) return 0;
+    for (int d = 0; d < n; d++) {
+        const npy_intp size = d + lead < 0 ? 1 : PyArray_DIM(y, d + lead);
+        if (size != 1 && size != PyArray_DIM(part, d)) return 0;
+        strides[d] = size == 1 ? 0 : PyArray_STRIDE(y, d + lead);
+    }
+    PyArrayObject *repeated = over(part, PyArray_TYPE(y), strides, PyArray_DATA(y));
+    const int failed = !repeated || copied(part, repeated) < 0;
+    Py_XDECREF(repeated);
+    return failed ? -1 : 1;
+}
+
 /* Whether nothing but the grad mode is in force, and which; -1 with an error. */
-static int known_mode(int *recording)
+static int known_mode(int *recording, int *inference)
 {
     PyObject *modes = NULL;
     if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return -1;
     *recording = modes == at.record;
-    const int known = *recording || modes == at.silent;
+    *inference = modes == at.inference;
+    const int known = *recording || *inference || modes == at.silent;
     Py_XDECREF(modes);
     return known;
 }
 
 static int count_write(PyObject *target)
 {
-    PyObject *counter = SLOT(target, at.vc), *version = PyNumber_Add(PyList_GET_ITEM(counter, 0), at.one);
+    PyObject *counter = SLOT(target, at.vc);
+    if (counter == at.uncounted) return 1;
+    PyObject *version = PyNumber_Add(PyList_GET_ITEM(counter, 0), at.one);
     return version && PyList_SetItem(counter, 0, version) == 0 ? 1 : -1;
 }
 
 int write_whole(PyObject *target, int (*write)(PyArrayObject *, void *), void *context)
 {
-    int recording;
-    const int known = known_mode(&recording);
-    if (known < 1 || !is_usable(target) || (recording && requires_grad(target))) return known < 0 ? -1 : 0;
+    int recording, inference;
+    const int known = known_mode(&recording, &inference);
+    if (known < 1 || inference || !is_usable(target) || (recording && requires_grad(target))) return known < 0 ? -1 : 0;
     const int done = write((PyArrayObject *)SLOT(target, at.data), context);
     return done > 0 ? count_write(target) : done;
 }
@@ -211,24 +270,24 @@ int write_whole(PyObject *target, int (*write)(PyArrayObject *, void *), void *c
 int write_part(PyObject *target, PyArrayObject *part, PyObject *value)
 {
     PyArrayObject *a = (PyArrayObject *)SLOT(target, at.data);
-    int recording;
-    const int known = known_mode(&recording);
+    int recording, inference;
+    const int known = known_mode(&recording, &inference);
     if (known < 0) return -1;
-    const int number = PyFloat_CheckExact(value) || PyLong_CheckExact(value);
-    if (!known || !is_usable(target) || !(number || is_usable(value)) || (recording && (requires_grad(target) || (!number && requires_grad(value))))) return 0;
-    if (!PyArray_ISWRITEABLE(a) || !PyArray_ISALIGNED(a) || !is_apart(a) || (number && PyArray_DESCR(a) != at.f32 && PyArray_DESCR(a) != at.f64)) return 0;
-    PyArrayObject *b = number ? NULL : (PyArrayObject *)SLOT(value, at.data);
-    if (number) {
-        if (filled(part, value) < 0) return 0;
-    } else {
-        const int n = PyArray_NDIM(part);
-        if (PyArray_DESCR(b) != PyArray_DESCR(part) || PyArray_NDIM(b) != n || !PyArray_CompareLists(PyArray_DIMS(b), PyArray_DIMS(part), n)) return 0;
-        if (SLOT(value, at.vc) != SLOT(target, at.vc)) {
-            if (copied(part, b) < 0) return -1;
-        } else if (PyArray_DATA(b) != PyArray_DATA(part) || !PyArray_CompareLists(PyArray_STRIDES(b), PyArray_STRIDES(part), n)) return 0;
-        /* else x[2:] += 1 ends with this write, of what is there already */
+    const int number = PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyBool_Check(value);
+    if (!known || !is_readable(target, inference) || !(number || is_readable(value, inference)) ||
+        (recording && (requires_grad(target) || (!number && requires_grad(value)))))
+        return 0;
+    if (!PyArray_ISWRITEABLE(a) || !PyArray_ISALIGNED(a) || !is_apart(a)) return 0;
+    if (number) return filled(part, value) < 0 ? 0 : count_write(target);
+    PyArrayObject *b = (PyArrayObject *)SLOT(value, at.data);
+    if (PyArray_DESCR(b) != PyArray_DESCR(part)) return 0;
+    if (SLOT(value, at.vc) != SLOT(target, at.vc) || (SLOT(value, at.vc) == at.uncounted && !may_overlap(a, b))) {
+        const int done = spread(part, b);
+        return done > 0 ? count_write(target) : done;
     }
-    return count_write(target);
+    const int n = PyArray_NDIM(part), same = PyArray_NDIM(b) == n && PyArray_DATA(b) == PyArray_DATA(part) && PyArray_CompareLists(PyArray_DIMS(b), PyArray_DIMS(part), n) &&
+                                             PyArray_CompareLists(PyArray_STRIDES(b), PyArray_STRIDES(part), n);
+    return same ? count_write(target) : 0; /* x[2:] += 1 ends with this write, of what is there already */
 }
 
 /* The in-place form: the target, into whose memory the result has gone; NULL where it fails or the general path has to be taken. */

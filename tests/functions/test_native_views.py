@@ -202,3 +202,86 @@ def test_reductions_of_few_numbers_are_those_of_the_definition(name):
     if "arg" not in name:
         getattr(x, name)().backward()
         assert x.grad.sum() == 1 and (x.grad == 0.5).sum() == 2
+
+
+@pytest.mark.parametrize("mode", ["recorded", "silent", "inference"])
+def test_writes_of_truth_values_whole_numbers_and_rows(torch, mode):
+    with {"recorded": torch.enable_grad, "silent": torch.no_grad, "inference": torch.inference_mode}[mode]():
+        x, mask = torch.arange(6.0).reshape(2, 3), torch.ones(2, 3, dtype=torch.bool)
+        whole, small = torch.zeros(2, 3, dtype=torch.int64), torch.zeros(2, 3, dtype=torch.uint8)
+        mask[..., 0] = False
+        mask[0, 1] = 0
+        mask[:, 2] = torch.tensor([False, True])
+        x[0, 0] = True
+        x[:, 1:] = torch.tensor([[[7.0], [8.0]]])
+        whole[1] = torch.tensor([1, 2, 3])
+        whole[0] = -(2**40)
+        whole[:, 1] = torch.tensor(5)
+        small[0] = 255
+        small[1, 1:] = -2
+        assert mask.tolist() == [[False, False, False], [False, True, True]]
+        assert x.tolist() == [[1, 7, 7], [3, 8, 8]]
+        assert whole.tolist() == [[-(2**40), 5, -(2**40)], [1, 5, 3]]
+        assert small.tolist() == [[255] * 3, [0, 254, 254]]
+        with pytest.raises(RuntimeError):
+            small[0] = 300
+        with pytest.raises(RuntimeError):
+            x[0] = torch.ones(2)
+        if mode != "inference":
+            assert (x._version, mask._version, whole._version) == (2, 3, 3)
+
+
+def test_in_inference_mode_writes_to_an_ordinary_tensor_are_counted_and_overlaps_refused(torch):
+    x = torch.zeros(4)
+    with torch.inference_mode():
+        x[0] = 1.0
+        y = torch.arange(4.0)
+        y[:2] = y[2:]
+        with pytest.raises(RuntimeError, match="single memory location"):
+            y[1:] = y[:-1]
+    assert x._version == 1 and y.tolist() == [2, 3, 2, 3]
+    with pytest.raises(RuntimeError, match="nference"):
+        y[0] = 1.0
+
+
+def test_tensors_of_one_number_are_indices_of_views(torch):
+    x, two = torch.arange(24.0).reshape(2, 3, 4).clone(), torch.tensor(2)
+    seen = x[1, torch.tensor(-1, dtype=torch.int32), two]
+    assert seen.item() == 22 and seen._base is x and x[..., two].shape == (2, 3) and x[torch.tensor(1)]._base is x
+    x[0, two] = 5.0
+    assert x[0, 2].tolist() == [5] * 4 and x._version == 1
+    assert x[torch.tensor(True)].shape == (1, 2, 3, 4)
+    for key in (two, (0, torch.tensor(3)), (two,) * 4, torch.tensor(1.0)):
+        with pytest.raises(IndexError):
+            x[key]
+    leaf = torch.ones(3, requires_grad=True)
+    (leaf * 2)[two].backward()
+    assert leaf.grad.tolist() == [0, 0, 2]
+
+
+NAN, INF = float("nan"), float("inf")
+ROWS = [[3.0, 1.0, 3.5], [-0.5, 2.0, 8.0]], [[NAN, 1.0, 2.0], [2.0, INF, NAN]], [[0.0, -0.0, 1.0], [4.0, 3.0, 4.0]]
+FEW = [np.array(row, kind) for row in ROWS
+    for kind in (np.float32, np.float64)]
+ROW, COLUMN = np.zeros((1, 3), np.int64), np.ones((2, 1), np.int64)
+CALLS = {
+    "var": [dict(dim=-1), dict(dim=0, correction=0, keepdim=True), dict(dim=[1], keepdim=True)],
+    "std": [dict(dim=-1), dict(dim=(1,), correction=0, keepdim=True)],
+    "amax": [dict(dim=-1), dict(dim=(0,), keepdim=True)], "amin": [dict(dim=1), dict(dim=0, keepdim=True)],
+    "flip": [dict(dims=(0,)), dict(dims=(0, -1)), dict(dims=())],
+    "roll": [dict(shifts=1, dims=0), dict(shifts=(-4,), dims=(1,)), dict(shifts=0, dims=-1)],
+    "gather": [dict(dim=1, index=ROW), dict(dim=0, index=COLUMN)],
+    "clamp": [dict(min=1, max=6), dict(max=2), dict(min=3), dict(min=4, max=-1)],
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_on_few_numbers_are_those_of_the_definition(name):
+    arrays = [np.arange(-2, 6).reshape(2, 4)] if name == "clamp" else FEW
+    for a in arrays:
+        for given in CALLS[name]:
+            wanted = np.asarray(TABLE[name].forward(a, **given))
+            named = {k: wengert.Tensor._wg_wrap(v) if type(v) is np.ndarray else v for k, v in given.items()}
+            found = getattr(wengert, name)(wengert.Tensor._wg_wrap(a), **named)._wg_data
+            assert found.dtype == a.dtype and found.flags.c_contiguous and found.shape == wanted.shape
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)

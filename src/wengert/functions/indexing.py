@@ -238,7 +238,7 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
         return True
     try:
         a[at] = value._wg_data if type(value) in classes.PLAIN else value
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, OverflowError):
         return False
     self._wg_vc[0] += 1
     return True
