@@ -7,7 +7,7 @@ from torch import nn
 class Penalized(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layer = nn.Linear(600, 600)
+        self.layer = nn.Linear(1200, 1200)
 
     def forward(self, x):
         return self.layer(x)
@@ -21,7 +21,7 @@ torch.manual_seed(0)
 model = Penalized()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
 for _ in range(3):
-    x = torch.randn(8, 600)
+    x = torch.randn(8, 1200)
     loss = (model(x) - x).pow(2).mean() + 1e-2 * model.penalty()
     optimizer.zero_grad()
     loss.backward()
