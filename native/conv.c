@@ -404,7 +404,8 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     if (PyArray_NDIM(filters) != n || conv_describe(&v, given, n, PyArray_DIMS(given), PyArray_DIMS(filters), args + 3) < 0) NOT_HANDLED();
     npy_intp shape[5] = {v.images, v.groups * v.filters};
     for (int k = 2; k < n; k++) shape[k] = v.axis[AXES - n + k].count;
-    PyArrayObject *image = contiguous(args[0]), *x = image ? conv_pick(&v, image) : NULL, *weight = contiguous(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
+    if (pixels_fit(&v, given)) return (PyObject *)pixels_run(&v, given, args[1], args[2], shape, 0);
+    PyArrayObject *image = conv_planes(args[0]), *x = image ? conv_pick(&v, image) : NULL, *weight = conv_planes(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
     PyArrayObject *out = x && weight && (bias || args[2] == Py_None) ? new_like(given, n, shape) : NULL;
     if (out && conv_has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {
         conv_forget();
@@ -422,7 +423,7 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     Py_XDECREF(x);
     Py_XDECREF(weight);
     Py_XDECREF(bias);
-    return (PyObject *)out;
+    return (PyObject *)(conv_by_pixels(given) ? conv_pixels(out) : out);
 }
 
 int conv_read_shape(PyObject *tuple, int n, npy_intp *shape)
@@ -475,10 +476,11 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
     struct conv v = {0};
     if (PyArray_NDIM(filters) != n || conv_read_shape(args[2], n, shape) < 0 || conv_describe(&v, given, n, shape, PyArray_DIMS(filters), args + 3) < 0 || !conv_fits(&v, given))
         NOT_HANDLED();
+    if (pixels_fit(&v, given)) return (PyObject *)pixels_run(&v, given, args[1], NULL, shape, 1);
     double remainders = 1;
     for (int k = 0; k < AXES; k++) remainders *= v.axis[k].stride;
     if (remainders > 1000 || is_mostly_zeros(&v)) NOT_HANDLED();
-    PyArrayObject *g = contiguous(args[0]), *weight = contiguous(args[1]), *out = g && weight ? new_like(g, n, shape) : NULL;
+    PyArrayObject *g = conv_planes(args[0]), *weight = conv_planes(args[1]), *out = g && weight ? new_like(g, n, shape) : NULL;
     if (out && conv_has_memory(&v, 2 * v.filters * v.kernel, (size)remainders)) {
         conv_forget();
         conv_straighten(&v);
@@ -496,7 +498,7 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
     conv_release(&v);
     Py_XDECREF(g);
     Py_XDECREF(weight);
-    return (PyObject *)out;
+    return (PyObject *)(conv_by_pixels(given) ? conv_pixels(out) : out);
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}

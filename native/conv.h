@@ -125,6 +125,18 @@ int conv_is_finite(const char *numbers, size count, int type);
 int depthwise_run(struct conv *v, int backward);
 int depthwise_weights(struct conv *v, const char *grad, char *out);
 
+/* Images as planes, wherever their channels lie: a new reference to the array, or to a copy. Whether results are to lie as these images
+ * do, channels innermost; and planes so: takes the reference. */
+PyArrayObject *conv_planes(PyObject *array);
+int conv_by_pixels(PyArrayObject *given);
+PyArrayObject *conv_pixels(PyArrayObject *planes);
+
+/* Depthwise layers of images whose channels lie innermost: whether it is one; the results, or the gradient in the images, and that in the
+ * filters, as new arrays. */
+int pixels_fit(const struct conv *v, PyArrayObject *given);
+PyArrayObject *pixels_run(const struct conv *v, PyArrayObject *given, PyObject *weight, PyObject *bias, const npy_intp *shape, int backward);
+PyArrayObject *pixels_weights(const struct conv *v, PyArrayObject *given, PyObject *grad, int ndim, const npy_intp *shape);
+
 /* conv_weight(x, g, filter shape, stride, padding, dilation, groups) */
 PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count);
 

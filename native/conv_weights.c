@@ -172,7 +172,8 @@ PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
     struct conv *v = &job.v;
     if (PyArray_NDIM(grad) != n || conv_read_shape(args[2], n, shape) < 0 || conv_describe(v, given, n, PyArray_DIMS(given), shape, args + 3) < 0 || !conv_fits(v, grad))
         NOT_HANDLED();
-    PyArrayObject *image = contiguous(args[0]), *x = image ? conv_pick(v, image) : NULL, *g = contiguous(args[1]), *out = x && g ? new_like(g, n, shape) : NULL;
+    if (pixels_fit(v, given)) return (PyObject *)pixels_weights(v, given, args[1], n, shape);
+    PyArrayObject *image = conv_planes(args[0]), *x = image ? conv_pick(v, image) : NULL, *g = conv_planes(args[1]), *out = x && g ? new_like(g, n, shape) : NULL;
     if (out && conv_has_memory(v, 2 * v->channels * v->kernel + SPARE, 1)) {
         conv_forget();
         conv_pad_images(v, 1);

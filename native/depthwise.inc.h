@@ -357,7 +357,5 @@ static void F(depthwise_totals)(void *out, const void *sums, size count)
 #endif
 }
 
-#undef DEPTHWISE
-#undef UNROLLED
 #undef MASKED
 #undef MASK

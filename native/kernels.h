@@ -321,6 +321,19 @@ struct depthwise {
     X(depthwise_sums, (void *sums, const void *const *image, const void *const *grad, const struct depthwise *v))       \
     X(depthwise_totals, (void *out, const void *sums, size count))
 
+/* A run of neighbouring windows of images whose channels lie innermost; steps and offsets in numbers. */
+struct pixels {
+    size channels, first, last;       /* the vectors of channels: first <= k < last */
+    size count, step, out_step;       /* windows, from one to the next in the image and among the results */
+    size taps, room;                  /* room: from the sums of one tap to the next */
+    const size *offset, *tap;         /* where the first window sees the image, and the number of the tap that does */
+};
+#define PIXEL_KERNELS(X)                                                                                                \
+    X(pixels_turned, (REAL * to, size to_row, const REAL *from, size from_row, size rows, size columns))                \
+    X(pixels_sums, (REAL * out, const REAL *source, const REAL *weight, const REAL *bias, const struct pixels *v))      \
+    X(pixels_products, (REAL * sums, const REAL *source, const REAL *grad, const struct pixels *v))                     \
+    X(pixels_leave, (REAL * out, const REAL *sums, const struct pixels *v, size taps))
+
 /* Maxima of windows; places are numbers of the width of a REAL. */
 struct pixel_window { /* the pixels of a window: the first, how many along each axis, how far apart */
     size first, taps[3], steps[3];
@@ -497,7 +510,7 @@ struct kernels {
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
     ALIGNMENT_KERNELS(DECLARE_ROW) EXTREME_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) BROADCAST_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
-    TRIANGLE_KERNELS(DECLARE_ROW)
+    TRIANGLE_KERNELS(DECLARE_ROW) PIXEL_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f32) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)
@@ -507,7 +520,7 @@ struct kernels {
 #define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW) SAMPLING_KERNELS(DECLARE_ROW)
     ALIGNMENT_KERNELS(DECLARE_ROW) EXTREME_KERNELS(DECLARE_ROW) POOLING_KERNELS(DECLARE_ROW) BROADCAST_KERNELS(DECLARE_ROW) WINOGRAD_KERNELS(DECLARE_ROW)
-    TRIANGLE_KERNELS(DECLARE_ROW)
+    TRIANGLE_KERNELS(DECLARE_ROW) PIXEL_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f64) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)

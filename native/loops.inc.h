@@ -83,7 +83,7 @@ const struct kernels TABLE(ISA) = {
     ATTENTION_KERNELS(ENTRY) PRODUCT_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
-    DEPTHWISE_KERNELS(ENTRY)
+    DEPTHWISE_KERNELS(ENTRY) PIXEL_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
     CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY) SAMPLING_KERNELS(ENTRY) ALIGNMENT_KERNELS(ENTRY) POOLING_KERNELS(ENTRY) EXTREME_KERNELS(ENTRY)

@@ -17,6 +17,7 @@
 #include "sampling.inc.h"
 #include "pooling.inc.h"
 #include "depthwise.inc.h"
+#include "pixels.inc.h"
 #include "alignments.inc.h"
 #include "extremes.inc.h"
 #include "fourier.inc.h"

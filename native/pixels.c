@@ -1,0 +1,265 @@
+/* Convolutions of images whose channels lie innermost: depthwise ones by whole pixels (pixels.inc.h); for others, images are turned to
+ * planes and results back. */
+#include "conv.h"
+
+enum {
+    MOST_TAPS_OF_AXIS = 32,
+    PIXELS_TOGETHER = 64, /* of an image, turned at a time */
+    ROWS_KEPT = 64,       /* of gradients that go into one sum */
+};
+
+/* ---- pixels to planes and back ---- */
+
+struct turning {
+    const char *from;
+    char *to;
+    size pixels, channels, parts, width;
+    int type, back;
+};
+static void turn_task(void *context, size begin, size end, int chunk)
+{
+    const struct turning *t = context;
+    (void)chunk;
+    for (size item = begin; item < end && !pool_stopped(); item++) {
+        const size image = item / t->parts * t->pixels * t->channels, part = item % t->parts, first = part * PIXELS_TOGETHER;
+        const size count = part + 1 < t->parts ? PIXELS_TOGETHER : t->pixels - first;
+        const size pixel = image + first * t->channels, plane = image + first;
+        const char *from = t->from + (t->back ? plane : pixel) * t->width;
+        char *to = t->to + (t->back ? pixel : plane) * t->width;
+        const size rows = t->back ? t->channels : count, columns = t->back ? count : t->channels;
+        const size to_row = t->back ? t->channels : t->pixels, from_row = t->back ? t->pixels : t->channels;
+        if (t->type == NPY_FLOAT) kernels->pixels_turned_f32((float *)to, to_row, (const float *)from, from_row, rows, columns);
+        else kernels->pixels_turned_f64((double *)to, to_row, (const double *)from, from_row, rows, columns);
+    }
+}
+static PyArrayObject *turned(PyArrayObject *x, PyArrayObject *out, int back)
+{
+    if (!out || !PyArray_SIZE(x)) return out;
+    const size images = PyArray_DIM(x, 0), channels = PyArray_DIM(x, 1), pixels = PyArray_SIZE(x) / (images * channels);
+    struct turning t = {PyArray_BYTES(x), PyArray_BYTES(out), pixels, channels, pixels < PIXELS_TOGETHER ? 1 : pixels / PIXELS_TOGETHER,
+                        PyArray_ITEMSIZE(x), PyArray_TYPE(x), back};
+    const size items = images * t.parts;
+    int result;
+    Py_BEGIN_ALLOW_THREADS
+    result = pool_run_stoppable(turn_task, &t, items, pool_chunks(items, 0.2 * (double)(pixels * channels) / (double)t.parts));
+    Py_END_ALLOW_THREADS
+    if (result < 0) Py_CLEAR(out);
+    return out;
+}
+
+PyArrayObject *conv_planes(PyObject *array)
+{
+    PyArrayObject *x = (PyArrayObject *)array;
+    if (!lies_innermost(x)) return contiguous(array);
+    return turned(x, new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)), 0);
+}
+
+int conv_by_pixels(PyArrayObject *given)
+{
+    return PyArray_NDIM(given) > 3 && lies_innermost(given);
+}
+PyArrayObject *conv_pixels(PyArrayObject *planes)
+{
+    if (!planes) return NULL;
+    PyArrayObject *out = turned(planes, new_innermost(PyArray_TYPE(planes), PyArray_NDIM(planes), PyArray_DIMS(planes)), 1);
+    Py_DECREF(planes);
+    return out;
+}
+
+/* ---- depthwise ---- */
+
+/* Of an axis, the results `first`, `first` + `jump` ...: those see the image by the same taps, each `step` further than the one before;
+ * tap k of the first one at `shift`, inside where it is one of `length`. */
+struct lane {
+    size first, jump, count, step, length;
+    int taps;
+    size shift[MOST_TAPS_OF_AXIS], tap[MOST_TAPS_OF_AXIS];
+};
+static struct lane forward_lane(const struct axis *a)
+{
+    struct lane l = {.first = 0, .jump = 1, .count = a->count, .step = a->stride, .length = a->size, .taps = (int)a->kernel};
+    for (int k = 0; k < l.taps; k++) l.shift[k] = k * a->dilation - a->pad, l.tap[k] = k;
+    return l;
+}
+/* Of gradients: the places of an image that have this remainder by the stride. */
+static struct lane backward_lane(const struct axis *a, size remainder)
+{
+    struct lane l = {.first = remainder, .jump = a->stride, .step = 1, .length = a->count, .taps = 0};
+    l.count = remainder < a->size ? (a->size - remainder - 1) / a->stride + 1 : 0;
+    for (size k = 0; k < a->kernel; k++) {
+        const size reach = remainder + a->pad - k * a->dilation;
+        if (reach % a->stride) continue;
+        l.shift[l.taps] = reach / a->stride, l.tap[l.taps++] = k;
+    }
+    return l;
+}
+static int sees(const struct lane *l, int k, size at)
+{
+    const size place = at * l->step + l->shift[k];
+    return place >= 0 && place < l->length;
+}
+/* The results that all taps see the image of: from `*low` to before `*high`. */
+static void inner_part(const struct lane *l, size *low, size *high)
+{
+    size first = 0, last = l->count;
+    for (int k = 0; k < l->taps; k++) {
+        const size left = l->length - l->shift[k];
+        if (l->shift[k] < 0 && (-l->shift[k] + l->step - 1) / l->step > first) first = (-l->shift[k] + l->step - 1) / l->step;
+        if ((left > 0 ? (left + l->step - 1) / l->step : 0) < last) last = left > 0 ? (left + l->step - 1) / l->step : 0;
+    }
+    *low = first < last ? first : 0, *high = first < last ? last : 0;
+}
+
+struct pixels_job {
+    const struct conv *v;
+    const char *image, *bias; /* or gradients of the results; the other array of a product is `out` */
+    char *weight, *out, *sums;
+    size channels, vectors, height, width, rows; /* of `image`; rows of results */
+    size room, sums_bytes, out_width;
+    int backward;
+};
+
+typedef void run_task(const struct pixels_job *job, const struct pixels *p, const char *image, size place, char *sums);
+
+/* The runs of a row of results: those in the inner part together, others one by one. */
+static void each_run(const struct pixels_job *job, const struct lane *down, size y, const struct lane *across, struct pixels *p, const char *image,
+                     size row, run_task *task, char *sums)
+{
+    size offset[MOST_TAPS_OF_AXIS * MOST_TAPS_OF_AXIS], tap[MOST_TAPS_OF_AXIS * MOST_TAPS_OF_AXIS], low, high;
+    inner_part(across, &low, &high);
+    p->offset = offset, p->tap = tap;
+    p->step = across->step * job->channels, p->out_step = across->jump * job->channels;
+    for (size x = 0; x < across->count; x += p->count) {
+        p->count = x == low && high > low ? high - low : 1, p->taps = 0;
+        for (int i = 0; i < down->taps; i++) {
+            if (!sees(down, i, y)) continue;
+            const size line = (y * down->step + down->shift[i]) * job->width;
+            for (int k = 0; k < across->taps; k++) {
+                if (!sees(across, k, x)) continue;
+                offset[p->taps] = (line + x * across->step + across->shift[k]) * job->channels;
+                tap[p->taps++] = down->tap[i] * job->v->axis[2].kernel + across->tap[k];
+            }
+        }
+        task(job, p, image, (row * job->out_width + across->first + x * across->jump) * job->channels * job->v->width, sums);
+    }
+}
+
+static void leave_sums(const struct pixels_job *job, const struct pixels *p, const char *image, size place, char *unused)
+{
+    (void)unused;
+    if (job->v->type == NPY_FLOAT)
+        kernels->pixels_sums_f32((float *)(job->out + place), (const float *)image, (const float *)job->weight, (const float *)job->bias, p);
+    else kernels->pixels_sums_f64((double *)(job->out + place), (const double *)image, (const double *)job->weight, (const double *)job->bias, p);
+}
+static void add_products(const struct pixels_job *job, const struct pixels *p, const char *image, size place, char *sums)
+{
+    if (job->v->type == NPY_FLOAT) kernels->pixels_products_f32((float *)sums, (const float *)image, (const float *)(job->out + place), p);
+    else kernels->pixels_products_f64((double *)sums, (const double *)image, (const double *)(job->out + place), p);
+}
+
+static const char *image_of(const struct pixels_job *job, size n)
+{
+    return job->image + n * job->height * job->width * job->channels * job->v->width;
+}
+
+static void rows_task(void *context, size begin, size end, int chunk)
+{
+    const struct pixels_job *job = context;
+    const struct axis *a = job->v->axis;
+    struct pixels p = {.channels = job->channels, .first = 0, .last = job->vectors};
+    (void)chunk;
+    for (size item = begin; item < end && !pool_stopped(); item++) {
+        const size row = item % job->rows, stride = job->backward ? a[1].stride : 1;
+        const struct lane down = job->backward ? backward_lane(&a[1], row % stride) : forward_lane(&a[1]);
+        for (size r = 0; r < (job->backward ? a[2].stride : 1); r++) {
+            const struct lane across = job->backward ? backward_lane(&a[2], r) : forward_lane(&a[2]);
+            each_run(job, &down, row / stride, &across, &p, image_of(job, item / job->rows), item, leave_sums, NULL);
+        }
+    }
+}
+
+/* Some vectors of channels of all filters; sums of some rows are added up, and then to those of all. */
+static void products_task(void *context, size begin, size end, int chunk)
+{
+    const struct pixels_job *job = context;
+    const struct conv *v = job->v;
+    const struct lane down = forward_lane(&v->axis[1]), across = forward_lane(&v->axis[2]);
+    struct pixels p = {.channels = job->channels, .first = begin, .last = end, .room = job->room};
+    char *sums = job->sums + chunk * 2 * job->sums_bytes, *all = sums + job->sums_bytes;
+    const size numbers = v->kernel * job->room;
+    memset(sums, 0, 2 * job->sums_bytes);
+    for (size row = 0; row < v->images * job->rows && !pool_stopped(); row++) {
+        each_run(job, &down, row % job->rows, &across, &p, image_of(job, row / job->rows), row, add_products, sums);
+        if ((row + 1) % ROWS_KEPT && row + 1 < v->images * job->rows) continue;
+        if (v->type == NPY_FLOAT) kernels->add_f32((float *)all, (const float *)sums, numbers);
+        else kernels->add_f64((double *)all, (const double *)sums, numbers);
+        memset(sums, 0, job->sums_bytes);
+    }
+    if (v->type == NPY_FLOAT) kernels->pixels_leave_f32((float *)job->weight, (const float *)all, &p, v->kernel);
+    else kernels->pixels_leave_f64((double *)job->weight, (const double *)all, &p, v->kernel);
+}
+
+int pixels_fit(const struct conv *v, PyArrayObject *given)
+{
+    const struct axis *a = v->axis;
+    if (PyArray_NDIM(given) != 4 || v->channels > 1 || v->filters > 1 || !lies_innermost(given) || v->groups < tile_columns(v) / 2) return 0;
+    return a[1].kernel <= MOST_TAPS_OF_AXIS && a[2].kernel <= MOST_TAPS_OF_AXIS;
+}
+
+static struct pixels_job job_of(const struct conv *v, int backward)
+{
+    const struct axis *y = &v->axis[1], *x = &v->axis[2];
+    const size lanes = kernels->gemm_columns_bytes / 2 / v->width;
+    return (struct pixels_job){
+        .v = v, .channels = v->groups, .vectors = tiles_of(v->groups, lanes), .room = tiles_of(v->groups, lanes) * lanes, .backward = backward,
+        .height = backward ? y->count : y->size, .width = backward ? x->count : x->size, .rows = backward ? y->size : y->count,
+        .out_width = backward ? x->size : x->count,
+    };
+}
+
+PyArrayObject *pixels_run(const struct conv *v, PyArrayObject *given, PyObject *weight, PyObject *bias, const npy_intp *shape, int backward)
+{
+    struct pixels_job job = job_of(v, backward);
+    conv_forget();
+    conv_took(BY_DEPTHWISE, 1);
+    PyArrayObject *filters = contiguous(weight), *start = bias && bias != Py_None ? contiguous(bias) : NULL, *work = scratch(v->kernel * v->groups, v->width);
+    PyArrayObject *out = filters && work && (start || !bias || bias == Py_None) ? new_innermost(v->type, 4, shape) : NULL;
+    if (out) {
+        job.image = PyArray_BYTES(given), job.bias = start ? PyArray_BYTES(start) : NULL, job.weight = aligned(work), job.out = PyArray_BYTES(out);
+        if (v->type == NPY_FLOAT) kernels->pixels_turned_f32((float *)job.weight, v->groups, PyArray_DATA(filters), v->kernel, v->groups, v->kernel);
+        else kernels->pixels_turned_f64((double *)job.weight, v->groups, PyArray_DATA(filters), v->kernel, v->groups, v->kernel);
+        const size items = v->images * job.rows;
+        const double cost = 0.03 * (double)(v->results * v->kernel * v->groups) / (double)job.rows;
+        int result;
+        Py_BEGIN_ALLOW_THREADS
+        result = pool_run_stoppable(rows_task, &job, items, pool_chunks(items, cost));
+        Py_END_ALLOW_THREADS
+        if (result < 0) Py_CLEAR(out);
+    }
+    Py_XDECREF(filters);
+    Py_XDECREF(start);
+    Py_XDECREF(work);
+    return out;
+}
+
+PyArrayObject *pixels_weights(const struct conv *v, PyArrayObject *given, PyObject *grad, int ndim, const npy_intp *shape)
+{
+    struct pixels_job job = job_of(v, 0);
+    conv_forget();
+    conv_took(BY_DEPTHWISE, 1);
+    const size cost = v->images * v->results * v->kernel; /* of a vector */
+    const int chunks = pool_chunks(job.vectors, 0.5 * (double)cost);
+    job.sums_bytes = (v->kernel * job.room * v->width + 63) / 64 * 64;
+    PyArrayObject *g = innermost_of(grad), *work = scratch(chunks * 2 * job.sums_bytes, 1), *out = g && work ? new_like(given, ndim, shape) : NULL;
+    if (out) {
+        job.image = PyArray_BYTES(given), job.out = PyArray_BYTES(g), job.weight = PyArray_BYTES(out), job.sums = aligned(work);
+        int result;
+        Py_BEGIN_ALLOW_THREADS
+        result = pool_run_stoppable(products_task, &job, job.vectors, chunks);
+        Py_END_ALLOW_THREADS
+        if (result < 0) Py_CLEAR(out);
+    }
+    Py_XDECREF(g);
+    Py_XDECREF(work);
+    return out;
+}
