@@ -145,6 +145,39 @@ int brain_able(void)
     return known;
 }
 
+size brain_panels_bytes(size depth, size columns)
+{
+    return (columns + COLUMNS_OF_PANEL - 1) / COLUMNS_OF_PANEL * COLUMNS_OF_PANEL * ((depth + 1) / 2) * (size)sizeof(uint32_t);
+}
+
+void brain_panels(uint32_t *to, const uint16_t *from, size row, size step, size depth, size columns)
+{
+    const struct brain_job job = {.b = {from, row, step}, .panels = to, .columns = columns, .depth = depth, .pairs = (depth + 1) / 2};
+    for (size panel = 0; panel * COLUMNS_OF_PANEL < columns; panel++) pack_panel(&job, panel);
+}
+
+PAIRS static void round_rows(uint16_t *to, const float *from, size row, size rows, size n)
+{
+    for (size r = 0; r < rows; r++, from += row, to += n + n % 2) {
+        for (size i = 0; i < n; i += 16) {
+            const __mmask16 there = (__mmask16)(n - i < 16 ? (1 << (n - i)) - 1 : 0xffff);
+            _mm256_mask_storeu_epi16(to + i, there, (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(there, from + i)));
+        }
+        if (n % 2) to[n] = 0;
+    }
+}
+
+void brain_add(float *to, size to_row, const float *a, size a_row, const void *panels, uint16_t *room, size rows, size columns, size depth)
+{
+    const size pairs = (depth + 1) / 2;
+    round_rows(room, a, a_row, rows, depth);
+    for (size first = 0; first < columns; first += COLUMNS_OF_PANEL) {
+        const struct brain_tile tile = {.panel = (const uint32_t *)panels + first * pairs, .pairs = pairs, .row = 2 * pairs, .step = 2,
+                                        .columns = columns - first, .sum = to + first, .sum_row = to_row};
+        tile_rows(&tile, room, NULL, 0, rows);
+    }
+}
+
 /* The array itself, or a copy where neither its rows nor its columns lie together. */
 static PyArrayObject *take_side(struct side *side, PyObject *given)
 {

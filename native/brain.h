@@ -15,7 +15,12 @@
 
 enum { COLUMNS_OF_PANEL = 32, ROWS_OF_TILE = 12, FLIPPED = 16 };
 
-int brain_able(void); /* brain.c */
+/* In brain.c: whether this processor does it; panels of a matrix whose number (p, c) is at from[p * row + c * step], one of the two steps
+ * being 1; and to += a times such panels, for rows of a in float32, which are rounded to `room` (rows of an even depth). */
+int brain_able(void);
+size brain_panels_bytes(size depth, size columns);
+void brain_panels(uint32_t *to, const uint16_t *from, size row, size step, size depth, size columns);
+void brain_add(float *to, size to_row, const float *a, size a_row, const void *panels, uint16_t *room, size rows, size columns, size depth);
 
 /* Sixteen lines of sixteen pairs, of which `pairs` are wanted: pair p of line k to to[p * step + k]. */
 PAIRS static inline void flip_lines(uint32_t *to, size step, __m512i *r, size pairs)
@@ -38,12 +43,14 @@ PAIRS static inline void flip_lines(uint32_t *to, size step, __m512i *r, size pa
 }
 
 /* Some rows of pairs, `row` numbers apart and each pair `step` after the one before, times a panel of `pairs` pairs; `columns` of the
- * results are wanted. They are rounded to `out`, with what is added to columns (to whole panels) and to rows, or added to `sum`. */
+ * results are wanted. They are rounded to `out`, with what is added to columns (to whole panels) and to rows, or added to `sum`, whose
+ * lines are `sum_row` apart. */
 struct brain_tile {
     const uint32_t *panel;
     size pairs, row, step, out_row, columns;
     const float *by_column, *by_row;
-    float *sum; /* lines of whole panels */
+    float *sum;
+    size sum_row;
 };
 #define DEFINE_TILE(ROWS)                                                                                                       \
     PAIRS static void tile_##ROWS(const struct brain_tile *t, const uint16_t *a, uint16_t *out, size first)                      \
@@ -62,15 +69,16 @@ struct brain_tile {
                 sums[r][1] = _mm512_dpbf16_ps(sums[r][1], both, right);                                                         \
             }                                                                                                                   \
         }                                                                                                                       \
+        const uint32_t there = t->columns < COLUMNS_OF_PANEL ? (1u << t->columns) - 1 : ~0u;                                    \
         if (t->sum) {                                                                                                           \
             for (int r = 0; r < ROWS; r++)                                                                                      \
                 for (int k = 0; k < 2; k++) {                                                                                   \
-                    float *to = t->sum + (first + r) * COLUMNS_OF_PANEL + 16 * k;                                               \
-                    _mm512_storeu_ps(to, _mm512_add_ps(sums[r][k], _mm512_loadu_ps(to)));                                       \
+                    const __mmask16 wanted = (__mmask16)(there >> 16 * k);                                                      \
+                    float *to = t->sum + (first + r) * t->sum_row + 16 * k;                                                     \
+                    _mm512_mask_storeu_ps(to, wanted, _mm512_add_ps(sums[r][k], _mm512_maskz_loadu_ps(wanted, to)));            \
                 }                                                                                                               \
             return;                                                                                                             \
         }                                                                                                                       \
-        const uint32_t there = t->columns < COLUMNS_OF_PANEL ? (1u << t->columns) - 1 : ~0u;                                    \
         for (int r = 0; r < ROWS; r++, out += t->out_row) {                                                                     \
             if (t->by_column) {                                                                                                 \
                 sums[r][0] = _mm512_add_ps(sums[r][0], _mm512_loadu_ps(t->by_column));                                          \

@@ -134,7 +134,7 @@ static void weight_task(void *context, size begin, size end, int chunk)
             const size at = n * v->groups + group;
             const uint16_t *image = v->copied ? copies + at * image_numbers(v) : v->x + at * v->channels * v->plane;
             for (size block = 0; block < v->blocks; block += BLOCKS_AT_ONCE) {
-                struct brain_tile tile = {.panel = panel, .row = v->grad_row, .step = 2, .sum = sum};
+                struct brain_tile tile = {.panel = panel, .row = v->grad_row, .step = 2, .columns = COLUMNS_OF_PANEL, .sum = sum, .sum_row = COLUMNS_OF_PANEL};
                 for (size b = block; b < v->blocks && b < block + BLOCKS_AT_ONCE; b++) {
                     const size rest = (v->pixels - b * COLUMNS_OF_PANEL + 1) / 2, pairs = rest < FLIPPED ? rest : FLIPPED;
                     pack_taps(v, panel + tile.pairs * COLUMNS_OF_PANEL, image, first, b, pairs);

@@ -393,6 +393,9 @@ struct recurrent {
     const void *packed, *bias, *h0, *c0, *grad;
     void *gates, *act, *cells, *output, *own, *h, *c, *work;
     int relu;
+    /* Instead of the kernels' own product: brain_add, whose room is `narrow`. */
+    void (*by_pairs)(float *to, size to_row, const float *a, size a_row, const void *packed, uint16_t *room, size rows, size columns, size depth);
+    void *narrow;
 };
 enum { TWICE_ARRAYS = 12 };
 struct recurrent_twice { /* of a gradient's gradient: `along` is what came in for the weight, packed, or NULL */

@@ -60,6 +60,42 @@ static int attach_view(const Operation *self, PyObject *t, PyObject *source, PyO
     return 0;
 }
 
+/* ---- arguments of another type: wengert.amp ---- */
+
+static PyObject *perform(const Operation *self, PyObject *const *args, PyObject *answer);
+
+/* `t` in our type `dtype`: by the native call where no gradient is kept for it, else what `cast` gives. */
+static PyObject *in_type(PyObject *t, PyObject *dtype, PyObject *cast)
+{
+    PyObject *quick = SLOT(t, at.meta) == Py_None ? PyDict_GetItemWithError(at.native_calls, at.cast_name) : NULL;
+    if (quick && Py_TYPE(quick) == &OperationType && ((Operation *)quick)->params == 2) {
+        PyObject *given[] = {t, dtype}, *found = perform((Operation *)quick, given, NULL);
+        if (found != Py_NotImplemented) return found;
+        Py_DECREF(found);
+    }
+    return PyErr_Occurred() ? NULL : PyObject_CallOneArg(cast, t);
+}
+
+/* The arguments, those of float16, bfloat16 and float32 as `wanted` says: a tuple of our type, NumPy's, and a function of a tensor. New
+ * ones are in `own` too. 0 where the general path has to do it, perhaps with an error. */
+static int cast_arguments(const Operation *self, PyObject *wanted, PyObject *const *args, PyObject **given, PyObject **own)
+{
+    if (!PyTuple_CheckExact(wanted) || PyTuple_GET_SIZE(wanted) != 3 || !PyArray_DescrCheck(PyTuple_GET_ITEM(wanted, 1))) return 0;
+    const int type = ((PyArray_Descr *)PyTuple_GET_ITEM(wanted, 1))->type_num;
+    for (int i = 0; i < self->params; i++) {
+        given[i] = args[i];
+        const char kind = self->kind[i];
+        if (kind == LIST) return 0;
+        if ((kind != TENSOR && kind != OPTIONAL) || args[i] == Py_None || PyFloat_CheckExact(args[i]) || PyLong_CheckExact(args[i])) continue;
+        if (!has_array(args[i])) return 0;
+        PyObject *array = SLOT(args[i], at.data);
+        const int has = PyArray_TYPE((PyArrayObject *)array);
+        if (has == type || (has != NPY_FLOAT && !narrow_kind(array))) continue;
+        if (!(given[i] = own[i] = in_type(args[i], PyTuple_GET_ITEM(wanted, 0), PyTuple_GET_ITEM(wanted, 2)))) return 0;
+    }
+    return 1;
+}
+
 /* ---- the call ---- */
 
 /* `answer`: what the forward gives, where that is known; takes the reference. */
@@ -76,25 +112,32 @@ static PyObject *perform(const Operation *self, PyObject *const *args, PyObject 
     }
     const int inference = modes == at.inference;
     int recording = modes == at.record, silent = modes == at.silent || inference;
-    PyObject *grad_scope = NULL;
+    PyObject *grad_scope = NULL, *wanted = NULL;
     if (!recording && !silent && SLOT(modes, at.quick) == Py_True) {
         recording = SLOT(modes, at.grad) == Py_True;
         silent = !recording;
         grad_scope = Py_NewRef(SLOT(modes, at.grad_scope));
-    } else if (!recording && !silent && PyDict_Check(SLOT(modes, at.passes)) && PyDict_Contains(SLOT(modes, at.passes), self->name) == 1) {
+    } else if (!recording && !silent && PyDict_Check(SLOT(modes, at.passes)) && (wanted = PyDict_GetItemWithError(SLOT(modes, at.passes), self->name))) {
         recording = SLOT(modes, at.grad) == Py_True;
         silent = !recording;
     }
+    wanted = wanted && wanted != Py_True && !self->writes ? Py_NewRef(wanted) : NULL; /* in-place forms take what comes */
     Py_XDECREF(modes);
     if ((!recording && !silent) || (self->writes && grad_scope)) {
         Py_XDECREF(grad_scope);
+        Py_XDECREF(wanted);
         Py_XDECREF(answer);
         NOT_HANDLED();
     }
 
     struct call c = {.args = args, .inference = inference};
-    PyObject *result = NULL, *row = NULL;
-    int general = 1;
+    PyObject *result = NULL, *row = NULL, *given[MAX_PARAMS], *own[MAX_PARAMS];
+    int general = 1, cast = 0;
+    if (wanted) {
+        for (; cast < self->params; cast++) own[cast] = NULL;
+        if (answer || !cast_arguments(self, wanted, args, given, own)) goto done;
+        c.args = args = given;
+    }
     if (self->writes) {
         result = written(self, &c, recording, &general);
         goto done;
@@ -135,6 +178,8 @@ static PyObject *perform(const Operation *self, PyObject *const *args, PyObject 
     else if ((row = PyTuple_Pack(1, c.results))) result = PyTuple_Type.tp_new((PyTypeObject *)self->result_type, row, NULL);
 done:
     Py_XDECREF(grad_scope);
+    Py_XDECREF(wanted);
+    while (cast) Py_XDECREF(own[--cast]);
     for (int i = 0; i < self->params; i++) {
         if (c.owned[i]) Py_DECREF(c.raw[i]);
         Py_XDECREF(c.types[i]);

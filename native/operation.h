@@ -47,7 +47,7 @@ struct classes {
         *in_order_of, *flags, *ignored, *rebase, *cast,
         *native_calls;
     PyObject *conjugating; /* a dict: what the method of this name gave */
-    PyObject *false_, *zero, *one, *no_grad, *in_inference, *multi, *outputs, *np;
+    PyObject *false_, *zero, *one, *cast_name, *no_grad, *in_inference, *multi, *outputs, *np;
     PyObject *made; /* NULL, or called for every new node */
     PyArray_Descr *f32, *f64, *c64, *c128;
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */

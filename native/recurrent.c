@@ -2,6 +2,8 @@
  * threads, each of which walks all the steps of its own. */
 #include "wengert.h"
 
+#include "brain.h"
+#include "half.h"
 #include "pool.h"
 
 enum layer { LSTM, LSTM_GRAD, GRU, GRU_GRAD, ELMAN, ELMAN_GRAD };
@@ -58,11 +60,44 @@ static size rows_of_steps(PyObject *sizes, int reverse, size batch, size *first,
 }
 
 /* The weight as the products want it: forwards their columns are the gates (w_hh transposed), backwards the hidden units. */
-static void pack(int type, void *to, PyArrayObject *w, int grad, size gates, size hidden)
+static void pack(int type, void *to, const void *w, int grad, size gates, size hidden)
 {
     const size row = grad ? hidden : 1, column = grad ? 1 : hidden, inner = grad ? gates : hidden, wide = grad ? hidden : gates;
-    if (type == NPY_FLOAT) kernels->gemm_pack_rows_f32(to, PyArray_DATA(w), row, column, inner, wide);
-    else kernels->gemm_pack_rows_f64(to, PyArray_DATA(w), row, column, inner, wide);
+    if (type == NPY_FLOAT) kernels->gemm_pack_rows_f32(to, w, row, column, inner, wide);
+    else kernels->gemm_pack_rows_f64(to, w, row, column, inner, wide);
+}
+
+/* Room for the weight in panels and for `work` numbers beside it, which `v` is told of. A weight of bfloat16 is multiplied by pairs, or in
+ * float32 where the processor does not multiply them. */
+static PyArrayObject *take_weight(struct recurrent *v, int type, PyArrayObject *w, int grad, size gates, size batch, size work)
+{
+    const size hidden = v->hidden, inner = grad ? gates : hidden, wide = grad ? hidden : gates;
+    const size width = type == NPY_FLOAT ? sizeof(float) : sizeof(double), tile = kernels->gemm_columns_bytes / width;
+    const int brain = PyArray_TYPE(w) != type;
+    size panels = inner * ((wide + tile - 1) / tile * tile) * width, narrow = brain ? gates * hidden * width : 0;
+#ifdef WENGERT_PAIRS
+    const int pairs = brain && brain_able();
+    if (pairs) panels = brain_panels_bytes(inner, wide), narrow = batch * (inner + 1) * (size)sizeof(uint16_t);
+#else
+    (void)batch;
+#endif
+    panels = (panels + 63) / 64 * 64;
+    PyArrayObject *memory = scratch(panels + work * width + narrow, 1);
+    if (!memory) return NULL;
+    char *packed = aligned(memory);
+    v->packed = packed, v->work = packed + panels, v->narrow = (char *)v->work + work * width;
+#ifdef WENGERT_PAIRS
+    if (pairs) {
+        v->by_pairs = brain_add;
+        brain_panels((uint32_t *)packed, PyArray_DATA(w), grad ? hidden : 1, grad ? 1 : hidden, inner, wide);
+        return memory;
+    }
+#endif
+    float *to = v->narrow;
+    if (brain)
+        for (size k = 0; k < gates * hidden; k++) to[k] = float_of_brain(((const uint16_t *)PyArray_DATA(w))[k]);
+    pack(type, packed, brain ? v->narrow : PyArray_DATA(w), grad, gates, hidden);
+    return memory;
 }
 
 /* Walk all steps of a job; whether that was not interrupted. */
@@ -89,7 +124,7 @@ static double cost_of(size total, size batch, size gates, size hidden, size widt
 /* walk(layer, gates, w_hh, bias, h0, c0, h, c, act, cells, output, own, grad, sizes, reverse, relu) -> whether it was done
  *
  * All arrays are contiguous and of one real type, or None; `h`, `c` are the states that change; what a layer does not have
- * is None. In a gradient `gates` is the result, and h and c begin as the gradients of the last states. */
+ * is None; a layer of float32 may have a weight of bfloat16. In a gradient `gates` is the result, and h and c begin as the gradients of the last states. */
 static PyObject *recurrent_walk(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -103,38 +138,35 @@ static PyObject *recurrent_walk(PyObject *module, PyObject *const *args, Py_ssiz
     for (int k = 0; k < 12; k++) {
         PyObject *a = args[1 + k];
         if (a == Py_None) continue;
-        if (!is_like(a, args[1]) || !PyArray_ISCARRAY_RO((PyArrayObject *)a)) Py_RETURN_FALSE;
+        const int brain = k == 1 && narrow_kind(a) == 2 && PyArray_TYPE((PyArrayObject *)args[1]) == NPY_FLOAT;
+        if ((!brain && !is_like(a, args[1])) || !PyArray_ISCARRAY_RO((PyArrayObject *)a)) Py_RETURN_FALSE;
         if (places[k]) *places[k] = PyArray_DATA((PyArrayObject *)a);
     }
     const int gates = gates_of[job.layer], grad = job.layer & 1;
     PyArrayObject *w = (PyArrayObject *)args[2], *h = (PyArrayObject *)args[6];
     const size hidden = v->hidden = PyArray_DIM(w, 1), batch = PyArray_DIM(h, 0);
-    job.type = PyArray_TYPE(w);
+    job.type = PyArray_TYPE((PyArrayObject *)args[1]);
     v->relu = PyObject_IsTrue(args[15]);
     PyObject *sizes = PySequence_Fast(args[13], "sizes must be a sequence");
     if (!sizes) return NULL;
     const int reverse = PyObject_IsTrue(args[14]);
-    const size steps = v->steps = PySequence_Fast_GET_SIZE(sizes), width = PyArray_ITEMSIZE(w);
-    const size tile = kernels->gemm_columns_bytes / width, inner = grad ? gates * hidden : hidden;
-    const size columns = ((grad ? hidden : gates * hidden) + tile - 1) / tile * tile;
+    const size steps = v->steps = PySequence_Fast_GET_SIZE(sizes);
     size *first = malloc((2 * steps + 1) * sizeof *first), *many = first + steps;
-    PyArrayObject *memory = scratch(inner * columns + batch * 3 * hidden, width);
+    PyArrayObject *memory = take_weight(v, job.type, w, grad, gates * hidden, batch, batch * 3 * hidden);
     PyObject *result = NULL;
     if (!first || !memory) {
         if (!first) PyErr_NoMemory();
         goto done;
     }
-    char *packed = PyArray_BYTES(memory), *work = packed + inner * columns * width;
     const size total = rows_of_steps(sizes, reverse, batch, first, many);
     if (total < 0) goto done;
     if (PyArray_DIM((PyArrayObject *)args[1], 0) != total || PyArray_SIZE((PyArrayObject *)args[1]) != total * gates * hidden) {
         PyErr_SetString(PyExc_ValueError, "gates must have a row for every sequence and step");
         goto done;
     }
-    v->first = first, v->count = many, v->packed = packed, v->work = work;
-    pack(job.type, packed, w, grad, gates * hidden, hidden);
+    v->first = first, v->count = many;
     job.batch = batch;
-    if (walk(&job, cost_of(total, batch, gates, hidden, width))) result = Py_NewRef(Py_True);
+    if (walk(&job, cost_of(total, batch, gates, hidden, PyArray_ITEMSIZE((PyArrayObject *)args[1])))) result = Py_NewRef(Py_True);
 done:
     Py_DECREF(sizes);
     free(first);
@@ -191,10 +223,10 @@ static PyObject *recurrent_twice_walk(PyObject *module, PyObject *const *args, P
     if (!(memory = scratch(2 * one, width))) goto done;
     char *packed = PyArray_BYTES(memory);
     v->first = first, v->count = first + steps, v->packed = packed;
-    pack(job.type, packed, w, grad, gates * hidden, hidden);
+    pack(job.type, packed, PyArray_DATA(w), grad, gates * hidden, hidden);
     if (along != Py_None && grad) {
         v->along = packed + one * width;
-        pack(job.type, packed + one * width, (PyArrayObject *)along, grad, gates * hidden, hidden);
+        pack(job.type, packed + one * width, PyArray_DATA((PyArrayObject *)along), grad, gates * hidden, hidden);
     }
     if (walk(&job, (grad ? 3 : 1) * cost_of(total, batch, gates, hidden, width))) result = Py_NewRef(Py_True);
 done:

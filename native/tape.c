@@ -117,6 +117,7 @@ int tape_init(PyObject *module)
 {
     at.zero = PyLong_FromLong(0);
     at.one = PyLong_FromLong(1);
+    at.cast_name = PyUnicode_InternFromString("cast");
     at.no_grad = PyUnicode_InternFromString("no_grad");
     at.in_inference = PyUnicode_InternFromString("inference");
     at.multi = PyUnicode_InternFromString("multi");

@@ -450,3 +450,20 @@ def test_a_weight_is_cast_once_without_gradients(torch):
         for _ in range(3):
             layer(x)
     assert sum(e.count for e in seen.key_averages() if e.key == "aten::copy_") == 4  # x three times
+
+
+def test_later_calls_are_cast_as_the_first(torch):
+    f, x, w = torch.nn.functional, torch.randn(4, 3), torch.randn(2, 3, requires_grad=True)
+    low, b = x.bfloat16(), torch.randn(2, requires_grad=True)
+    with torch.autocast("cpu"):
+        for _ in range(3):
+            y = f.linear(x, w, b)
+            assert y.dtype == f.linear(low, w[:, :], None).dtype == torch.bfloat16
+            assert (x.double() @ x.double().T).dtype == torch.float64
+            assert torch.prod(low, 1).dtype == f.mse_loss(y, torch.ones(4, 2)).dtype == torch.float32
+            assert torch.zeros(4, 2).addmm_(x, w.detach().T).dtype == torch.float32
+            with pytest.raises(RuntimeError):
+                f.linear(x, w.T)
+        gradients = torch.autograd.grad(y.float().sum(), [w, b])
+    assert [g.dtype for g in gradients] == [torch.float32, torch.float32]
+    torch.testing.assert_close(gradients[0], x.bfloat16().float().sum(0).expand(2, 3), atol=0.05, rtol=0.02)

@@ -40,7 +40,7 @@ FLOAT = frozenset(("_ctc_loss", "avg_pool3d", "bilinear", "binary_cross_entropy"
     "cdist", "cholesky", "cholesky_inverse", "cholesky_solve", "cosine_embedding_loss", "cross_entropy_index",
     "cross_entropy_soft", "euclidean_cdist", "grid_sample", "gru_layer", "hinge_embedding_loss", "huber", "istft",
     "kl_div", "l1_loss", "lu_solve", "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
-    "nanquantile", "nll", "poisson_nll_loss", "polar", "prod", "quantile", "smooth_l1", "stft", "trace",
+    "nanquantile", "nll", "poisson_nll_loss", "polar", "prod", "prod_dim", "quantile", "smooth_l1", "stft", "trace",
     "triplet_margin_loss", "view_as_complex"))
 _FLOAT32 = NAMES["float32"]
 ELIGIBLE = frozenset((_FLOAT32, NAMES["float16"], NAMES["bfloat16"]))
@@ -55,30 +55,28 @@ CUDA_LOWER = LOWER | frozenset(("addmv", "addr", "einsum", "gru_layer", "mv"))
 CUDA_FLOAT = (FLOAT - frozenset(("avg_pool3d", "grid_sample", "gru_layer", "quantile", "nanquantile", "stft", "istft",
     "trace", "view_as_complex"))) | frozenset(("acos", "asin", "cosh", "cosine_similarity", "cumprod", "cumsum", "dist",
     "erfinv", "exp", "expm1", "group_norm", "layer_norm", "log", "log10", "log1p", "log2", "log_softmax", "norm",
-    "pdist", "pow", "prod", "reciprocal", "renorm", "rsqrt", "sinh", "soft_margin_loss", "softmax", "softmin",
+    "pdist", "pow", "reciprocal", "renorm", "rsqrt", "sinh", "soft_margin_loss", "softmax", "softmin",
     "softplus", "sum", "tan"))
-
-
-_ASKED_OF_CUDA: dict[str, bool] = {}
 
 
 class Caster(Interceptor):
     """The interceptor of an autocast region. ``casts()``: the weights cast so far, None if they are not kept.
 
-    ``kind``: of the device whose tensors it casts.
+    ``kind``: of the device whose tensors it casts. ``passes``, of the names that came, has what the native calls are to
+    do: True, or the dtype, NumPy's, and what casts a tensor to it.
     """
 
     order = CASTS
     lower, single = LOWER, FLOAT
     families: tuple[str, ...] = _FLOAT_FAMILIES
-    asked: dict[str, bool] = {}  # of the names that came, whether they are computed in float32
-    passes: dict[str, bool] | None = {}
 
     def __init__(self, dtype: Any, casts: Callable[[], dict[Any, Any] | None], kind: str = "cpu") -> None:
         self.dtype, self.casts, self.kind = dtype, casts, kind
+        self.passes: dict[str, Any] | None = {} if kind == "cpu" else None
+        self._asked: dict[str, Any] = {}  # of the names that came, what they are computed in, or None
+        self._to = {to: (to, to.np, partial(self._cast_alone, dtype=to)) for to in (dtype, _FLOAT32)}
         if kind != "cpu":
-            self.lower, self.single, self.families, self.asked = CUDA_LOWER, CUDA_FLOAT, (), _ASKED_OF_CUDA
-            self.passes = None
+            self.lower, self.single, self.families = CUDA_LOWER, CUDA_FLOAT, ()
         self._within: tuple[Modes | None, Modes | None] = (None, None)  # modes, and what `_alone` gives for them
 
     def applies_to(self, call: Call) -> bool:
@@ -127,15 +125,17 @@ class Caster(Interceptor):
 
     def _wanted(self, name: str) -> Any:
         """The dtype that an operator computes in, None if it takes what comes."""
-        if name in self.lower:
-            return self.dtype
-        found = self.asked.get(name)
-        if found is None:
-            found = self.asked[name] = (name in self.single
-                or (name.startswith(self.families) and name not in _AS_IT_COMES))
-            if not found and self.passes is not None:
-                self.passes[name] = True
-        return _FLOAT32 if found else None
+        if name in self._asked:
+            return self._asked[name]
+        single = name in self.single or (name.startswith(self.families) and name not in _AS_IT_COMES)
+        found = self._asked[name] = self.dtype if name in self.lower else _FLOAT32 if single else None
+        if self.passes is not None:
+            self.passes[name] = True if found is None else self._to[found]
+        return found
+
+    def _cast_alone(self, v: Any, dtype: Any) -> Any:
+        m = modes()
+        return self._cast(v, dtype, m, self._alone(m))
 
     def _cast(self, v: Any, dtype: Any, m: Modes, within: Modes | None) -> Any:
         """``v`` in that dtype; ``within``: the modes in force, if they are those without this region."""

@@ -31,7 +31,9 @@ _SINGLE = np.dtype(np.float32)
 
 
 def in_single(function: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
-    """``function``, which numbers of 16 bits go through in float32: states then are not rounded at every step."""
+    """``function``, which numbers of 16 bits go through in float32. A weight of bfloat16 comes as it is, for products
+    of such numbers whose sums are float32: the states are rounded where they meet it, and nowhere else.
+    """
 
     def widened(a: Any) -> Any:
         if type(a) is tuple:
@@ -42,10 +44,15 @@ def in_single(function: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[A
     def call(first: Any, w_hh: Array, *given: Any) -> tuple[Any, ...]:
         if not _is_half(w_hh):
             return function(first, w_hh, *given)
-        found = function(widened(first), widened(w_hh), *map(widened, given))
+        found = function(widened(first), w_hh if w_hh.dtype.kind == "V" else widened(w_hh), *map(widened, given))
         return tuple(None if a is None else K.cast(in_rows(a), w_hh.dtype) for a in found)
 
     return call
+
+
+def _wide(w_hh: Array) -> Array:
+    """A weight for the loops here."""
+    return K.cast(w_hh, _SINGLE) if _is_half(w_hh) else w_hh
 
 
 def _is_half(a: Any) -> bool:
@@ -85,6 +92,7 @@ def lstm(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes: Any, reverse: b
     h, c, act = h0.copy(), c0.copy(), new_filled(gates, np.empty, gates.shape, gates.dtype)
     if _walked("lstm", gates, w_hh, h, sizes, reverse, c=c, act=act, cells=cells, output=output):
         return output, h, c, cells, act
+    w_hh = _wide(w_hh)
     for rows, n in steps(sizes, reverse):
         z, now, cell = act[rows], output[rows], cells[rows]
         np.matmul(h[:n], w_hh.T, out=z)
@@ -110,6 +118,7 @@ def lstm_grad(g: Any, w_hh: Array, h0: Array, c0: Array, output: Array, cells: A
     d = np.empty_like(act)
     dh, dc, g_output = g[1].copy(), g[2].copy(), in_rows(g[0])
     if not _walked("lstm_grad", d, w_hh, dh, sizes, reverse, c0=c0, c=dc, act=act, cells=cells, grad=g_output):
+        w_hh = _wide(w_hh)
         i, f, cand, o = (act[:, k * hidden : (k + 1) * hidden] for k in range(4))
         t = np.tanh(cells)
         # what each gate's gradient is a multiple of; the loop makes it the gradient
@@ -139,6 +148,7 @@ def gru(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes: Any, re
     h = h0.copy()
     if _walked("gru", gates, w_hh, h, sizes, reverse, bias=b_hh, act=act, output=output):
         return output, h, act
+    w_hh = _wide(w_hh)
     for rows, n in steps(sizes, reverse):
         x, z, now, state = gates[rows], act[rows], output[rows], h[:n]
         own = state @ w_hh.T
@@ -167,6 +177,7 @@ def gru_grad(g: Any, w_hh: Array, b_hh: Array | None, h0: Array, output: Array, 
     d, d_own = new_filled(act, np.empty, (2, len(act), 3 * hidden), act.dtype)
     dh, g_output = g[1].copy(), in_rows(g[0])
     if not _walked("gru_grad", d, w_hh, dh, sizes, reverse, h0=h0, act=act, output=output, own=d_own, grad=g_output):
+        w_hh = _wide(w_hh)
         r, z, new, own_new = (act[:, k * hidden : (k + 1) * hidden] for k in range(4))
         d_new = d[:, 2 * hidden :]
         np.multiply(1 - z, 1 - new * new, out=d_new)
@@ -193,6 +204,7 @@ def elman(gates: Array, w_hh: Array, h0: Array, relu: bool, sizes: Any, reverse:
     h = h0.copy()
     if _walked("elman", gates, w_hh, h, sizes, reverse, relu, output=output):
         return output, h
+    w_hh = _wide(w_hh)
     for rows, n in steps(sizes, reverse):
         now = output[rows]
         np.matmul(h[:n], w_hh.T, out=now)
@@ -212,6 +224,7 @@ def elman_grad(g: Any, w_hh: Array, h0: Array, output: Array, relu: bool, sizes:
     walk = steps(sizes, reverse)
     d, dh, g_output = np.empty_like(output), g[1].copy(), in_rows(g[0])
     if not _walked("elman_grad", d, w_hh, dh, sizes, reverse, relu, output=output, grad=g_output):
+        w_hh = _wide(w_hh)
         d[...] = (output > 0).astype(output.dtype) if relu else 1 - output * output
         for rows, n in reversed(walk):
             dh_now = dh[:n]

@@ -63,7 +63,7 @@ class Interceptor:
     order: float = PROFILERS
     in_whole = False  #: whether gradient formulas that are one kernel are one call for it
     by_class = False  #: whether a composite of tensors of PyTorch's own classes never concerns it
-    passes: dict[str, bool] | None = None  #: names of operators known not to concern it, of NumPy's arrays
+    passes: dict[str, Any] | None = None  #: operators, on NumPy's arrays, that concern it at most by casts
 
     def applies_to(self, call: Call) -> bool:
         """Whether ``intercept`` is to be called for ``call``."""

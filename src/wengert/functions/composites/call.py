@@ -49,7 +49,7 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
         out = kwargs.pop("out", None) if kwargs else None
         interceptors = modes().interceptors
         try:
-            if (len(interceptors) == 1 or all(i.by_class or (i.passes is not None and op.name in i.passes)
+            if (len(interceptors) == 1 or all(i.by_class or (i.passes is not None and i.passes.get(op.name) is True)
                     for i in interceptors)) and _known(args, kwargs):
                 return run(args, kwargs, out)
             asked = Call("composite", op, args, lambda call: run(call.args, call.kwargs, call.out), out,
