@@ -24,6 +24,18 @@ static inline npy_intp place(enum mode mode, npy_intp i, npy_intp n)
     }
 }
 
+/* Lines of images are mostly short and of the lengths that follow: a call for each would take longer than the copy. */
+static inline void copy_line(void *to, const void *from, npy_intp bytes)
+{
+    switch (bytes) {
+    case 16: memcpy(to, from, 16); break;
+    case 32: memcpy(to, from, 32); break;
+    case 64: memcpy(to, from, 64); break;
+    case 128: memcpy(to, from, 128); break;
+    default: memcpy(to, from, bytes);
+    }
+}
+
 #define PAD_LINE(bits)                                                                                                  \
     static void pad_line_##bits(const struct padding *p, const char *from, char *line)                                  \
     {                                                                                                                   \
@@ -33,7 +45,7 @@ static inline npy_intp place(enum mode mode, npy_intp i, npy_intp n)
         npy_intp begin = before < 0 ? 0 : before < m ? before : m, end = before + n < m ? before + n : m;               \
         if (end < begin) end = begin;                                                                                   \
         const char *first = from + (begin - before) * step;                                                             \
-        if (step == bits / 8) memcpy(to + begin, first, (end - begin) * sizeof(number));                                \
+        if (step == bits / 8) copy_line(to + begin, first, (end - begin) * sizeof(number));                             \
         else                                                                                                            \
             for (npy_intp j = begin; j < end; j++) to[j] = *(const number *)(first + (j - begin) * step);               \
         if (p->mode == CONSTANT) {                                                                                      \

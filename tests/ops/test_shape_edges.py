@@ -209,6 +209,22 @@ def test_repeated_places_add_up():
     assert value.grad.item() == 1.0  # written once, however often named
 
 
+def test_sums_at_places_of_16_bits_are_rounded_once_and_long_products_rarely(torch):
+    places = torch.zeros(2, 3000, dtype=torch.int64)
+    places[0, 1] = 1
+    for d in (torch.bfloat16, torch.float16):
+        ones, zeros = torch.ones(2, 3000, dtype=d), torch.zeros(2, 4, dtype=d, requires_grad=True)
+        exact = torch.tensor([[2999.0, 1, 0, 0], [3000, 0, 0, 0]]).to(d)
+        assert torch.equal(zeros.scatter_add(1, places, ones), exact)
+        assert torch.equal(zeros.scatter_reduce(1, places, ones, "sum"), exact)
+        assert torch.equal(torch.autograd.grad(zeros.gather(1, places).sum(), zeros)[0], exact)
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            zeros.scatter_add(1, places + 4, ones)
+        x = (ones * 1.0078125)[:, :100]
+        torch.testing.assert_close(x.prod(-1), x.float().prod(-1).to(d), rtol=0.008, atol=0)
+        assert x.prod(0, keepdim=True).shape == (1, 100)
+
+
 def test_products_of_zeros_in_scatter():
     src = torch.tensor([0.0, 3.0], requires_grad=True)
     x = torch.tensor([2.0], requires_grad=True)

@@ -72,7 +72,7 @@ class Caster(Interceptor):
 
     def __init__(self, dtype: Any, casts: Callable[[], dict[Any, Any] | None], kind: str = "cpu") -> None:
         self.dtype, self.casts, self.kind = dtype, casts, kind
-        self.passes: dict[str, Any] | None = {} if kind == "cpu" else None
+        self.passes: dict[str, Any] | None = {"cast": True} if kind == "cpu" else None
         self._asked: dict[str, Any] = {}  # of the names that came, what they are computed in, or None
         self._to = {to: (to, to.np, partial(self._cast_alone, dtype=to)) for to in (dtype, _FLOAT32)}
         if kind != "cpu":

@@ -168,9 +168,16 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
 
 def _quick(out: Any, dim: int, index: Any) -> bool:
     """Whether sums and others along a dimension have a kernel: for floating point, if the index has all lines."""
-    if out.dtype.kind != "f" or wide_type(out.dtype) is not None or not out.ndim or out.ndim != index.ndim:
+    if out.dtype.kind not in "fV" or not out.ndim or out.ndim != index.ndim:
         return False
     return all(a == b or i == dim for i, (a, b) in enumerate(zip(index.shape, out.shape)))
+
+
+def _add_along(out: Any, dim: int, index: Any, values: Any) -> Any:
+    """``K.add_along``; sums of 16 bits are rounded once."""
+    if not dt.is_half(out.dtype):
+        return K.add_along(out, dim, index, values)
+    return K.cast(K.add_along(K.cast(out, dt.F32), dim, index, K.cast(in_rows(values), dt.F32)), out.dtype)
 
 
 @operator(grad=dict(input=lambda F, g, dim, index: F.gather(g, dim, index)), node="ScatterAddBackward0", places=())
@@ -187,7 +194,7 @@ def scattered(input: Array, dim, index: Array, size, exact=False):
     elif (line := _of_slices(index, size, dim)) is not None:
         out = add_rows(out, dim, line, input)
     elif _quick(out, dim, index) and index.shape == input.shape:
-        K.add_along(out, dim, index, input)
+        return _add_along(out, dim, index, input)
     else:
         out = add_flat(out, flat_places(index, size, dim), input)
     return out
@@ -272,7 +279,7 @@ def scatter_add(input: Array, dim, index: Array, src: Array):
         inside(line, input.shape[d], d)
         return add_rows(out, d, whole("scatter_add", line), src)
     if quick:
-        return _written(K.add_along, out, d, index, src)
+        return _written(_add_along, out, d, index, src)
     return add_flat(out, flat_places(index, input.shape, d) if input.ndim else index, src) if index.size else out
 
 
@@ -299,7 +306,10 @@ def _reduced(input: Any, dim: Any, index: Any, src: Any, reduce: str, include_se
     if not index.size:
         return out.astype(input.dtype)
     if quick:
-        return _joined(out, dim, index, src, reduce, include_self)
+        if not dt.is_half(input.dtype):
+            return _joined(out, dim, index, src, reduce, include_self)
+        found = _joined(out, dim, index, K.cast(in_rows(src), out.dtype), reduce, include_self)
+        return K.cast(found, input.dtype)
     places = (flat_places(index, input.shape, dim) if input.ndim else index).reshape(-1)
     flat = out.reshape(-1)
     if not include_self:

@@ -217,6 +217,8 @@ def _half_prod(input: Any, axis: Any, keepdim: bool, wide: Any) -> Any:
     at = (axis[0] if type(axis) is tuple else axis) or 0
     most = 63 if input.ndim > 1 and at in (-1, input.ndim - 1) else 512  # longer rows it takes in parts
     if not input.ndim or not 0 < input.shape[at] <= most:
+        if dt.is_half(input.dtype) and input.size and input.flags.c_contiguous:
+            return K.cast(K.product(K.cast(input, dt.F32), axis, keepdim), input.dtype)
         return _times(input, axis, wide, None, keepdim).astype(input.dtype)
     row = np.moveaxis(input, at, 0)
     found = row[0].copy()
