@@ -271,12 +271,214 @@ static PyObject *clamped(PyArrayObject *a, PyObject *const *args)
     return (PyObject *)y;
 }
 
+/* scatter(input, dim, index, src), scatter_value(input, dim, index, value) */
+static PyObject *scattered(PyArrayObject *a, PyObject *const *args)
+{
+    const int ndim = PyArray_NDIM(a), axis = axis_of(args[1], ndim), type = PyArray_TYPE(a);
+    if (!PyArray_CheckExact(args[2]) || axis < 0 || !PyArray_ISCARRAY_RO(a) || PyArray_SIZE(a) > FEW) return NULL;
+    PyArrayObject *index = (PyArrayObject *)args[2];
+    const npy_intp count = PyArray_SIZE(index), n = PyArray_DIM(a, axis), width = PyArray_ITEMSIZE(a);
+    if (PyArray_NDIM(index) != ndim || PyArray_TYPE(index) != NPY_INT64 || !PyArray_ISCARRAY_RO(index) || !count || count > FEW) return NULL;
+    for (int d = 0; d < ndim; d++)
+        if (d != axis && PyArray_DIM(index, d) > PyArray_DIM(a, d)) return NULL;
+    const int64_t *at_ = PyArray_DATA(index);
+    for (npy_intp i = 0; i < count; i++)
+        if (at_[i] < 0 || at_[i] >= n) return NULL;
+    union { float f; double d; int64_t i; } one;
+    const char *from = (const char *)&one;
+    npy_intp step = 0;
+    if (PyArray_CheckExact(args[3])) {
+        PyArrayObject *src = (PyArrayObject *)args[3];
+        if (PyArray_DESCR(src) != PyArray_DESCR(a) || !PyArray_ISCARRAY_RO(src) || !PyArray_SAMESHAPE(src, index)) return NULL;
+        from = PyArray_BYTES(src), step = width;
+    } else {
+        const double value = PyFloat_CheckExact(args[3]) ? PyFloat_AS_DOUBLE(args[3]) : PyLong_CheckExact(args[3]) ? PyLong_AsDouble(args[3]) : INFINITY;
+        if (!(fabs(value) < 1e15) || PyErr_Occurred() || (type == NPY_INT64 && !PyLong_CheckExact(args[3]))) return NULL;
+        if (type == NPY_FLOAT) one.f = (float)value;
+        else if (type == NPY_DOUBLE) one.d = value;
+        else if (type == NPY_INT64) one.i = (int64_t)value;
+        else return NULL;
+    }
+    PyArrayObject *y = new_of(a, ndim, PyArray_DIMS(a));
+    if (!y) return NULL;
+    memcpy(PyArray_DATA(y), PyArray_DATA(a), PyArray_NBYTES(a));
+    npy_intp place[NPY_MAXDIMS] = {0};
+    char *to = PyArray_BYTES(y);
+    for (npy_intp i = 0; i < count; i++, from += step) {
+        move_one(to + at_[i] * PyArray_STRIDE(y, axis), from, width);
+        for (int d = ndim - 1; d >= 0; d--) {
+            const npy_intp stride = d == axis ? 0 : PyArray_STRIDE(y, d);
+            to += stride;
+            if (++place[d] < PyArray_DIM(index, d)) break;
+            to -= place[d] * stride, place[d] = 0;
+        }
+    }
+    return (PyObject *)y;
+}
+
+/* one_hot(tensor, num_classes) */
+static PyObject *one_hot(PyArrayObject *a, PyObject *const *args)
+{
+    enum { MOST = 1 << 14 };
+    const npy_intp n = PyArray_SIZE(a);
+    if (PyArray_TYPE(a) != NPY_INT64 || !PyArray_ISCARRAY_RO(a) || PyArray_NDIM(a) == NPY_MAXDIMS || !PyLong_CheckExact(args[1]) || n > FEW) return NULL;
+    npy_intp shape[NPY_MAXDIMS], classes = PyLong_AsSsize_t(args[1]);
+    const int64_t *x = PyArray_DATA(a);
+    int64_t most = 0;
+    for (npy_intp i = 0; i < n; i++) {
+        if (x[i] < 0) return NULL;
+        if (x[i] > most) most = x[i];
+    }
+    if (classes == -1 && !PyErr_Occurred() && most < MOST) classes = most + 1;
+    if (classes <= most || classes * n > MOST || classes > MOST) return NULL;
+    memcpy(shape, PyArray_DIMS(a), PyArray_NDIM(a) * sizeof *shape);
+    shape[PyArray_NDIM(a)] = classes;
+    PyArrayObject *y = (PyArrayObject *)PyArray_ZEROS(PyArray_NDIM(a) + 1, shape, NPY_INT64, 0);
+    for (npy_intp i = 0; y && i < n; i++) ((int64_t *)PyArray_DATA(y))[i * classes + x[i]] = 1;
+    return (PyObject *)y;
+}
+
+/* pad_reflect2(input, pad), pad_replicate2(input, pad): images, of several channels */
+static PyObject *padded(PyArrayObject *a, PyObject *const *args, int reflects)
+{
+    enum { MOST = 1 << 13 };
+    const int ndim = PyArray_NDIM(a);
+    npy_intp by[4], shape[4];
+    if ((ndim != 3 && ndim != 4) || !PyArray_ISCARRAY_RO(a) || !PyTuple_CheckExact(args[1]) || PyTuple_GET_SIZE(args[1]) != 4) return NULL;
+    for (int d = ndim - 3; d < ndim; d++)
+        if (PyArray_DIM(a, d) < 2) return NULL;
+    const npy_intp rows = PyArray_DIM(a, ndim - 2), columns = PyArray_DIM(a, ndim - 1), images = PyArray_SIZE(a) / (rows * columns), width = PyArray_ITEMSIZE(a);
+    for (int i = 0; i < 4; i++) {
+        PyObject *given = PyTuple_GET_ITEM(args[1], i);
+        by[i] = PyLong_CheckExact(given) ? PyLong_AsSsize_t(given) : -1;
+        if (by[i] < 0 || by[i] >= (i < 2 ? columns : rows)) return NULL;
+    }
+    memcpy(shape, PyArray_DIMS(a), ndim * sizeof *shape);
+    const npy_intp high = shape[ndim - 2] += by[2] + by[3], wide = shape[ndim - 1] += by[0] + by[1];
+    if (images > MOST || high * wide > MOST || images * high * wide > MOST) return NULL;
+    PyArrayObject *y = new_of(a, ndim, shape);
+    char *to = y ? PyArray_BYTES(y) : NULL;
+    for (npy_intp i = 0; y && i < images * high; i++, to += wide * width) {
+        npy_intp r = i % high - by[2];
+        r = r < 0 ? (reflects ? -r : 0) : r >= rows ? (reflects ? 2 * rows - 2 - r : rows - 1) : r;
+        const char *row = PyArray_BYTES(a) + ((i / high) * rows + r) * columns * width;
+        for (npy_intp k = 0; k < by[0]; k++) move_one(to + k * width, row + (reflects ? by[0] - k : 0) * width, width);
+        memcpy(to + by[0] * width, row, columns * width);
+        for (npy_intp k = 0; k < by[1]; k++) move_one(to + (by[0] + columns + k) * width, row + (columns - 1 - (reflects ? k + 1 : 0)) * width, width);
+    }
+    return (PyObject *)y;
+}
+
+static PyObject *reflected(PyArrayObject *a, PyObject *const *args) { return padded(a, args, 1); }
+static PyObject *replicated(PyArrayObject *a, PyObject *const *args) { return padded(a, args, 0); }
+
+/* ---- truth values ---- */
+
+/* all(input, dim, keepdim) */
+static PyObject *truth(PyArrayObject *a, PyObject *const *args, int every)
+{
+    struct lines l = {.before = 1, .n = PyArray_SIZE(a), .after = 1};
+    if (PyArray_TYPE(a) != NPY_BOOL || l.n > FEW || !PyBool_Check(args[2]) || !PyArray_IS_C_CONTIGUOUS(a)) return NULL;
+    if (args[1] == Py_None ? args[2] != Py_False : !PyLong_CheckExact(args[1]) || !lines_of(a, args[1], &l)) return NULL;
+    PyArrayObject *y = args[1] == Py_None ? (PyArrayObject *)PyArray_SimpleNew(0, NULL, NPY_BOOL) : reduced(a, &l, args[2] == Py_True);
+    const npy_bool *x = PyArray_DATA(a);
+    npy_bool *to = y ? PyArray_DATA(y) : NULL;
+    for (npy_intp b = 0; y && b < l.before; b++, x += l.n * l.after)
+        for (npy_intp k = 0; k < l.after; k++) {
+            int found = every;
+            for (npy_intp i = 0; i < l.n && found == every; i++) found = x[i * l.after + k] != 0;
+            *to++ = (npy_bool)found;
+        }
+    return (PyObject *)y;
+}
+
+static PyObject *all_of(PyArrayObject *a, PyObject *const *args) { return truth(a, args, 1); }
+static PyObject *any_of(PyArrayObject *a, PyObject *const *args) { return truth(a, args, 0); }
+
+/* ---- types and products ---- */
+
+#define CAST(FROM, TO)                                                                                  \
+    {                                                                                                   \
+        for (npy_intp i = 0; i < n; i++) ((TO *)to)[i] = (TO)((const FROM *)x)[i];                       \
+        break;                                                                                          \
+    }
+#define CAST_FROM(FROM)                                                                                 \
+    switch (d->type_num) {                                                                              \
+    case NPY_FLOAT: CAST(FROM, float)                                                                   \
+    case NPY_DOUBLE: CAST(FROM, double)                                                                 \
+    case NPY_INT64: CAST(FROM, int64_t)                                                                 \
+    }                                                                                                   \
+    break
+
+/* cast(input, dtype) */
+static PyObject *cast(PyArrayObject *a, PyObject *const *args)
+{
+    if (!PyArray_DescrCheck(args[1]) || PyArray_SIZE(a) > FEW || !PyArray_ISCARRAY_RO(a)) return NULL;
+    PyArray_Descr *d = (PyArray_Descr *)args[1];
+    const int from = PyArray_TYPE(a);
+    if (!PyArray_ISNBO(d->byteorder) || (d->type_num != NPY_FLOAT && d->type_num != NPY_DOUBLE && d->type_num != NPY_INT64)) return NULL;
+    if (from != NPY_FLOAT && from != NPY_DOUBLE && from != NPY_INT64 && from != NPY_INT32 && from != NPY_BOOL) return NULL;
+    npy_intp step = PyArray_ITEMSIZE(a);
+    for (int k = PyArray_NDIM(a) - 1; k >= 0; k--) { /* of dimensions of one, too: the result has the same steps */
+        if (PyArray_STRIDE(a, k) != step) return NULL;
+        step *= PyArray_DIM(a, k);
+    }
+    Py_INCREF(d);
+    PyArrayObject *y = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL);
+    if (!y) return NULL;
+    const npy_intp n = PyArray_SIZE(a);
+    const void *x = PyArray_DATA(a);
+    void *to = PyArray_DATA(y);
+    switch (from) {
+    case NPY_FLOAT: CAST_FROM(float);
+    case NPY_DOUBLE: CAST_FROM(double);
+    case NPY_INT64: CAST_FROM(int64_t);
+    case NPY_INT32: CAST_FROM(int32_t);
+    case NPY_BOOL: CAST_FROM(npy_bool);
+    }
+    return (PyObject *)y;
+}
+
+#define DEFINE_PRODUCTS(TYPE)                                                                                            \
+    static void products_##TYPE(PyArrayObject *a, PyArrayObject *b, PyArrayObject *y)                                    \
+    {                                                                                                                    \
+        const npy_intp rows = PyArray_DIM(a, 1), n = PyArray_DIM(a, 2), columns = PyArray_DIM(b, 2), step = PyArray_STRIDE(a, 2), down = PyArray_STRIDE(b, 1); \
+        TYPE *to = PyArray_DATA(y);                                                                                      \
+        for (npy_intp i = 0; i < PyArray_DIM(a, 0); i++)                                                                 \
+            for (npy_intp r = 0; r < rows; r++)                                                                          \
+                for (npy_intp c = 0; c < columns; c++) {                                                                 \
+                    const char *p = PyArray_GETPTR3(a, i, r, 0), *q = PyArray_GETPTR3(b, i, 0, c);                       \
+                    TYPE total = 0;                                                                                      \
+                    for (npy_intp k = 0; k < n; k++) total += *(const TYPE *)(p + k * step) * *(const TYPE *)(q + k * down); \
+                    *to++ = total;                                                                                       \
+                }                                                                                                        \
+    }
+DEFINE_PRODUCTS(float)
+DEFINE_PRODUCTS(double)
+
+/* bmm(input, mat2): where BLAS takes longer to begin */
+static PyObject *products(PyArrayObject *a, PyObject *const *args)
+{
+    enum { SMALL = 400 };
+    PyArrayObject *b = (PyArrayObject *)args[1];
+    const int type = PyArray_TYPE(a);
+    if (!PyArray_CheckExact(args[1]) || PyArray_NDIM(a) != 3 || PyArray_NDIM(b) != 3 || PyArray_DESCR(a) != PyArray_DESCR(b) || (type != NPY_FLOAT && type != NPY_DOUBLE)) return NULL;
+    const npy_intp shape[3] = {PyArray_DIM(a, 0), PyArray_DIM(a, 1), PyArray_DIM(b, 2)}, n = PyArray_DIM(a, 2);
+    if (PyArray_DIM(b, 0) != shape[0] || PyArray_DIM(b, 1) != n || PyArray_SIZE(a) > FEW || PyArray_SIZE(b) > FEW || shape[1] * n * shape[2] > SMALL || !PyArray_ISALIGNED(a) || !PyArray_ISALIGNED(b))
+        return NULL;
+    PyArrayObject *y = new_of(a, 3, shape);
+    if (y && type == NPY_FLOAT) products_float(a, b, y);
+    else if (y) products_double(a, b, y);
+    return (PyObject *)y;
+}
+
 view_forward early_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
         {"max_all", largest}, {"min_all", least}, {"argmax", largest_place}, {"argmin", least_place},
         {"var", variance}, {"std", deviation}, {"amax", largest_along}, {"amin", least_along}, {"gather", gathered}, {"flip", flipped}, {"roll", rolled},
-        {"clamp", clamped}};
+        {"clamp", clamped}, {"scatter", scattered}, {"scatter_value", scattered}, {"one_hot", one_hot}, {"pad_reflect2", reflected},
+        {"pad_replicate2", replicated}, {"all", all_of}, {"any", any_of}, {"cast", cast}, {"bmm", products}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;

@@ -10,12 +10,18 @@ struct window {
     char *data;
 };
 
+/* `d`: the element type, whose reference is taken. */
+static PyObject *make_of(PyArrayObject *a, const struct window *w, PyArray_Descr *d)
+{
+    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, d, w->ndim, w->shape, w->strides, w->data, PyArray_FLAGS(a) & NPY_ARRAY_WRITEABLE, NULL);
+    if (view && PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef((PyObject *)a)) < 0) Py_CLEAR(view);
+    return view;
+}
+
 static PyObject *make(PyArrayObject *a, const struct window *w)
 {
     Py_INCREF(PyArray_DESCR(a));
-    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), w->ndim, w->shape, w->strides, w->data, PyArray_FLAGS(a) & NPY_ARRAY_WRITEABLE, NULL);
-    if (view && PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef((PyObject *)a)) < 0) Py_CLEAR(view);
-    return view;
+    return make_of(a, w, PyArray_DESCR(a));
 }
 
 static void rows_of(const npy_intp *shape, int ndim, npy_intp step, npy_intp *strides)
@@ -349,11 +355,36 @@ static PyObject *diagonal(PyArrayObject *a, PyObject *const *args)
     return make(a, &w);
 }
 
+static PyObject *as_pairs(PyArrayObject *a, PyObject *const *args)
+{
+    (void)args;
+    const int ndim = PyArray_NDIM(a), type = PyArray_TYPE(a);
+    struct window w = {.ndim = ndim + 1, .data = PyArray_BYTES(a)};
+    if ((type != NPY_CFLOAT && type != NPY_CDOUBLE) || ndim == NPY_MAXDIMS) return NULL;
+    for (int d = 0; d < ndim; d++) w.shape[d] = PyArray_DIM(a, d), w.strides[d] = PyArray_STRIDE(a, d);
+    w.shape[ndim] = 2, w.strides[ndim] = PyArray_ITEMSIZE(a) / 2;
+    return make_of(a, &w, PyArray_DescrFromType(type == NPY_CFLOAT ? NPY_FLOAT : NPY_DOUBLE));
+}
+
+static PyObject *of_pairs(PyArrayObject *a, PyObject *const *args)
+{
+    (void)args;
+    const int ndim = PyArray_NDIM(a) - 1, type = PyArray_TYPE(a), width = (int)PyArray_ITEMSIZE(a);
+    struct window w = {.ndim = ndim, .data = PyArray_BYTES(a)};
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || ndim < 0 || PyArray_DIM(a, ndim) != 2 || PyArray_STRIDE(a, ndim) != width) return NULL;
+    for (int d = 0; d < ndim; d++) {
+        w.shape[d] = PyArray_DIM(a, d), w.strides[d] = PyArray_STRIDE(a, d);
+        if (w.strides[d] % (2 * width)) return NULL;
+    }
+    return make_of(a, &w, PyArray_DescrFromType(type == NPY_FLOAT ? NPY_CFLOAT : NPY_CDOUBLE));
+}
+
 view_forward view_forward_of(PyObject *op)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
         {"view", viewed}, {"reshape", viewed}, {"unsqueeze", unsqueezed}, {"expand", expanded}, {"permute", permuted}, {"transpose", transposed},
         {"t", matrix_transposed}, {"numpy_T", matrix_transposed}, {"squeeze", squeezed}, {"diagonal", diagonal},
+        {"view_as_real", as_pairs}, {"view_as_complex", of_pairs},
     };
     PyObject *name = PyObject_GetAttrString(op, "name");
     view_forward found = NULL;

@@ -7,6 +7,7 @@ import wengert
 from wengert.functions import indexing
 from wengert.functions.composites.call import native_composed
 from wengert.ops.operator import TABLE
+from wengert.tensor.functions import function
 from wengert.tensor.namespaces import TRACED_OPS
 
 pytestmark = pytest.mark.skipif(indexing._window is indexing._not_native, reason="needs the native extension")
@@ -271,17 +272,61 @@ CALLS = {
     "flip": [dict(dims=(0,)), dict(dims=(0, -1)), dict(dims=())],
     "roll": [dict(shifts=1, dims=0), dict(shifts=(-4,), dims=(1,)), dict(shifts=0, dims=-1)],
     "gather": [dict(dim=1, index=ROW), dict(dim=0, index=COLUMN)],
+    "scatter_value": [dict(dim=1, index=ROW, value=2.5), dict(dim=0, index=COLUMN, value=-1)],
+    "all": [dict(), dict(dim=1), dict(dim=0, keepdim=True)], "any": [dict(), dict(dim=-1, keepdim=True)],
+    "one_hot": [dict(), dict(num_classes=9)],
+    "pad_reflect2": [dict(pad=(1, 2, 0, 1)), dict(pad=(0, 0, 2, 2))], "pad_replicate2": [dict(pad=(1, 2, 0, 3))],
     "clamp": [dict(min=1, max=6), dict(max=2), dict(min=3), dict(min=4, max=-1)],
 }
 
 
+WHOLE, IMAGES = np.array([[0, 5, 2, 1], [3, 3, 0, 7]]), np.arange(36.0).reshape(1, 2, 3, 6)
+TRUTH = [np.array(row) for row in ([[True, False], [True, True]], [[False, False]], [[True]])]
+GIVEN = {"clamp": [WHOLE], "one_hot": [WHOLE], "all": TRUTH, "any": TRUTH,
+    "pad_reflect2": [IMAGES], "pad_replicate2": [IMAGES]}
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_on_few_numbers_are_those_of_the_definition(name):
-    arrays = [np.arange(-2, 6).reshape(2, 4)] if name == "clamp" else FEW
-    for a in arrays:
+    for a in GIVEN.get(name, FEW):
         for given in CALLS[name]:
             wanted = np.asarray(TABLE[name].forward(a, **given))
             named = {k: wengert.Tensor._wg_wrap(v) if type(v) is np.ndarray else v for k, v in given.items()}
-            found = getattr(wengert, name)(wengert.Tensor._wg_wrap(a), **named)._wg_data
-            assert found.dtype == a.dtype and found.flags.c_contiguous and found.shape == wanted.shape
+            found = function(name)(wengert.Tensor._wg_wrap(a), **named)._wg_data
+            assert found.dtype == wanted.dtype and found.flags.c_contiguous and found.shape == wanted.shape
             np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_casts_and_products_of_few_numbers():
+    kinds = [np.float32, np.float64, np.int64, np.int32, bool]
+    for a in (np.array([[0.0, 1.9, -2.5], [3.0, -0.0, 1e6]], k) for k in kinds):
+        for d in (wengert.float32, wengert.float64, wengert.int64):
+            found = wengert.Tensor._wg_wrap(a).to(d)
+            assert found.dtype == d and found.tolist() == a.astype(d.np).tolist()
+    for kind in (np.float32, np.float64):
+        a = np.arange(24.0).reshape(2, 3, 4).astype(kind)
+        for b in (a.swapaxes(1, 2), a.reshape(2, 4, 3), np.asarray(a.swapaxes(1, 2), order="F")[..., ::2]):
+            found = wengert.bmm(wengert.Tensor._wg_wrap(a), wengert.Tensor._wg_wrap(b))
+            assert found._wg_data.dtype == kind and found.is_contiguous() and found.tolist() == (a @ b).tolist()
+
+
+@pytest.mark.parametrize("taken",
+    [lambda z: z, lambda z: z.t(), lambda z: z[1:, ::2], lambda z: z.conj(), lambda z: z[0, 0]])
+def test_parts_of_complex_numbers_are_views(torch, taken):
+    leaf = torch.complex(torch.arange(6.0), torch.ones(6)).reshape(2, 3).requires_grad_()
+    z = taken(leaf * 1)
+    for part, sign in ((z.real, 0), (z.imag, 1)):
+        wanted = [v.imag if sign else v.real for v in z.detach().resolve_conj().reshape(-1).tolist()]
+        assert part._is_view() and part.resolve_neg().reshape(-1).tolist() == wanted
+        assert part.grad_fn.name() == "SelectBackward0" and not part.is_conj()
+    z.real.sum().backward()
+    assert set(leaf.grad.reshape(-1).tolist()) <= {0j, 1 + 0j}
+    w = taken(leaf.detach().clone())
+    w.imag.mul_(2)
+    assert w.reshape(-1)[0].item().imag == 2 * z.reshape(-1)[0].item().imag and w._version == 1
+    pairs = torch.view_as_real(leaf)
+    assert torch.view_as_complex(pairs).tolist() == leaf.tolist() and pairs.shape == (2, 3, 2)
+    with pytest.raises(RuntimeError):
+        torch.view_as_real(leaf.conj())
+    with pytest.raises(RuntimeError):
+        torch.view_as_complex(torch.ones(2, 3))

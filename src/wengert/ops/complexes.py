@@ -16,7 +16,7 @@ operator, composite = family("torch", "Tensor")
 
 
 @operator(grad=dict(input=lambda F, g: F.complex(F.basic_index(g, (..., 0)), F.basic_index(g, (..., 1)))), view=True,
-          lazy=True, wirtinger=True, places=("torch",))
+          lazy="of lazy", wirtinger=True, places=("torch",))
 def view_as_real(input: Array):
     """A complex tensor as a real one with a last dimension of 2, in the same memory."""
     if input.dtype.kind not in "cW":

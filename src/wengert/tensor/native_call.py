@@ -63,7 +63,7 @@ def rebuilder() -> Any:
 
 def native(op: Operator) -> bool:
     """Whether ``op`` has a native call."""
-    return (available and bool(op.tensors) and not op.lazy and len(op.params) <= _MOST
+    return (available and bool(op.tensors) and op.lazy is not True and len(op.params) <= _MOST
         and len(op.saved) + len(op.consts) <= _MOST)
 
 
