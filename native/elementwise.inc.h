@@ -324,7 +324,7 @@ static void F(elu_loop)(REAL *out, const REAL *const *in, size n)
     EACH
     {
         REAL x = x_in[i], z = x > 0 ? (REAL)0 : x, soft = F(expm1_minus)(-(z * steep[i])) * below[i];
-        out[i] = x > 0 ? x * scale[i] : soft;
+        out[i] = x < 0 ? soft : x * scale[i]; /* with the sign of zero */
     }
 }
 static void F(elu_grad_loop)(REAL *out, const REAL *const *in, size n)

@@ -715,3 +715,11 @@ def test_convolutions_see_one_channel_innermost_by_its_strides(torch):
     assert torch.nn.functional.conv2d(image, torch.randn(4, 1, 1, 1)).stride() == (120, 1, 24, 4)
     assert torch.nn.functional.conv2d(image.clone(memory_format=torch.contiguous_format)[:, :, :4],
         torch.randn(4, 1, 1, 1)).stride() == (96, 24, 6, 1)
+
+
+def test_elu_keeps_the_sign_of_zero(torch):
+    f = torch.nn.functional
+    for d in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+        x = torch.tensor([0.0, -0.0] * 20, dtype=d)
+        for call in (f.elu, f.celu, f.selu, lambda x: f.elu(x, -2.0)):
+            assert torch.equal(torch.signbit(call(x)), torch.signbit(x))

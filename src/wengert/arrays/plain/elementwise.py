@@ -230,9 +230,9 @@ def hardswish_grad(g: Array, x: Array) -> Array:
 
 @_elementwise
 def elu(x: Array, below: float, scale: float, steep: float) -> Array:
-    """``scale * x`` where positive, else ``below * (exp(steep * x) - 1)``; ``steep`` is not negative."""
+    """``scale * x``, where negative ``below * (exp(steep * x) - 1)``; ``steep`` is not negative."""
     t = x.dtype.type
-    return np.where(x > 0, x * t(scale), np.expm1(np.minimum(x, 0) * t(steep)) * t(below))
+    return np.where(x < 0, np.expm1(np.minimum(x, 0) * t(steep)) * t(below), x * t(scale))
 
 
 @_elementwise
