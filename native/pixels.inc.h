@@ -60,32 +60,35 @@ static inline size F(pixels_place)(size vector, size channels)
     return (vector + 1) * F(gemm_step) <= channels ? vector * F(gemm_step) : channels - F(gemm_step);
 }
 
-/* COUNT neighbouring results. */
-DEPTHWISE F(pixels_results)(REAL *out, const REAL *source, const REAL *weight, const REAL *bias, const struct pixels *v, const int COUNT)
+/* COUNT neighbouring results, of some vectors of channels. */
+DEPTHWISE F(pixels_results)(REAL *out, const REAL *source, const REAL *weight, const REAL *bias, const struct pixels *v, size first, size last, const int COUNT)
 {
-    for (size k = v->first; k < v->last; k++) {
-        const size c = F(pixels_place)(k, v->channels);
+    const size step = v->step, out_step = v->out_step, channels = v->channels, taps = v->taps, *tap = v->tap, *offset = v->offset;
+    for (size k = first; k < last; k++) {
+        const size c = F(pixels_place)(k, channels);
         F(vector) sum[8];
         UNROLLED (int i = 0; i < COUNT; i++) sum[i] = bias ? LOAD(bias + c) : (F(vector)){0};
-        for (size t = 0; t < v->taps; t++) {
-            const F(vector) w = LOAD(weight + v->tap[t] * v->channels + c);
-            const REAL *at = source + v->offset[t] + c;
-            UNROLLED (int i = 0; i < COUNT; i++) sum[i] += w * LOAD(at + i * v->step);
+        for (size t = 0; t < taps; t++) {
+            const F(vector) w = LOAD(weight + tap[t] * channels + c);
+            const REAL *at = source + offset[t] + c;
+            UNROLLED (int i = 0; i < COUNT; i++) sum[i] += w * LOAD(at + i * step);
         }
-        UNROLLED (int i = 0; i < COUNT; i++) STORE(out + i * v->out_step + c, sum[i]);
+        UNROLLED (int i = 0; i < COUNT; i++) STORE(out + i * out_step + c, sum[i]);
     }
 }
 static void F(pixels_sums)(REAL *out, const REAL *source, const REAL *weight, const REAL *bias, const struct pixels *v)
 {
-    for (size x = 0, n; x < v->count; x += n) {
-        REAL *to = out + x * v->out_step;
-        const REAL *from = source + x * v->step;
-        n = v->count - x >= 8 ? 8 : v->count - x >= 4 ? 4 : v->count - x >= 2 ? 2 : 1;
-        if (n == 8) F(pixels_results)(to, from, weight, bias, v, 8);
-        else if (n == 4) F(pixels_results)(to, from, weight, bias, v, 4);
-        else if (n == 2) F(pixels_results)(to, from, weight, bias, v, 2);
-        else F(pixels_results)(to, from, weight, bias, v, 1);
-    }
+    const size together = v->taps > 16 ? 1 : v->last - v->first; /* vectors: what many taps see of more would not stay in the first cache */
+    for (size k = v->first; k < v->last; k += together)
+        for (size x = 0, n; x < v->count; x += n) {
+            REAL *to = out + x * v->out_step;
+            const REAL *from = source + x * v->step;
+            n = v->count - x >= 8 ? 8 : v->count - x >= 4 ? 4 : v->count - x >= 2 ? 2 : 1;
+            if (n == 8) F(pixels_results)(to, from, weight, bias, v, k, k + together, 8);
+            else if (n == 4) F(pixels_results)(to, from, weight, bias, v, k, k + together, 4);
+            else if (n == 2) F(pixels_results)(to, from, weight, bias, v, k, k + together, 2);
+            else F(pixels_results)(to, from, weight, bias, v, k, k + together, 1);
+        }
 }
 
 /* What the pixels of a run add to the sums of TAPS taps. */

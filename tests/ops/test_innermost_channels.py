@@ -49,3 +49,21 @@ def test_real_with_complex():
     assert r.grad.dtype == torch.float32 and r.grad.tolist() == [10.0, 40.0] and c.grad.tolist() == [2 + 4j, 24 - 8j]
     wide = torch.tensor(2.0, dtype=torch.float64)
     assert (c * wide).dtype == torch.complex64 and (r.double() * c).dtype == torch.complex128
+
+
+@pytest.mark.parametrize("size", [(4, 6), (5, 7), (4, 7)])
+@pytest.mark.parametrize(("kernel", "stride"), [((2, 2), (2, 2)), ((1, 1), (2, 2)), ((2, 1), (3, 2)), ((4, 3), (4, 3))])
+def test_windows_beside_each_other(kernel, stride, size):
+    torch.manual_seed(0)
+    x, b = torch.randn(2, 3, *size).double(), torch.randn(6).double()
+    w = torch.randn(6, 3, *kernel).double()
+    for weight in (w, w.to(memory_format=torch.channels_last)):
+        rows, inside = _both(lambda x, w, b: F.conv2d(x, w, b, stride), x, weight, b)
+        for a, c in zip(rows, inside, strict=True):
+            torch.testing.assert_close(a, c)
+        assert inside[0].is_contiguous(memory_format=torch.channels_last)
+        turned = weight.transpose(0, 1)[:3].contiguous()
+        rows, inside = _both(lambda x, w: F.conv_transpose2d(x, w, None, stride), x, turned)
+        for a, c in zip(rows, inside, strict=True):
+            torch.testing.assert_close(a, c)
+        assert inside[0].is_contiguous(memory_format=torch.channels_last)

@@ -7,6 +7,7 @@ the transposed convolution that users call is ``conv_input`` under another name.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -35,19 +36,51 @@ def _push_convolution(F: Any, t: Any, input: Any, weight: Any, stride: Any, padd
     return found if part is None else found + part
 
 
-def _pixels(images: Any, kernel: Any, stride: Any, padding: Any, groups: int) -> Any:
-    """``images`` as a matrix of pixels, if their channels lie innermost and the convolution is of single pixels."""
+def _windows(inside: Array, counts: Any, kernel: Any, stride: Any) -> Array:
+    """The windows, ``(N, *counts, *kernel, C)``, of images whose channels are the last axis: the same memory."""
+    n, *steps, c = (step // inside.itemsize for step in inside.strides)
+    apart = [step * s for step, s in zip(steps, stride)]
+    return K.restrided(inside, (inside.shape[0], *counts, *kernel, inside.shape[-1]), (n, *apart, *steps, c))
+
+
+def _beside(images: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> bool:
+    """Whether channels lie innermost and windows beside each other: the convolution is a product as they lie."""
     if type(images) is not np.ndarray or images.flags.c_contiguous or groups > 1 or images.dtype.char not in "fd":
-        return None
-    if {*kernel, *stride} != {1} or any(padding):
-        return None
-    inside = np.moveaxis(images, 1, -1)
-    return inside.reshape(-1, images.shape[1]) if inside.flags.c_contiguous else None
+        return False
+    if any(padding) or any(k > s or (k > 1 and d > 1) for k, s, d in zip(kernel, stride, dilation)):
+        return False
+    return images.transpose(0, *range(2, images.ndim), 1).flags.c_contiguous and images.size > 0
 
 
-def _pictures(pixels: Array, like: Array) -> Array:
-    """A matrix of pixels as images of the size of ``like``, with channels innermost."""
-    return np.moveaxis(pixels.reshape(like.shape[0], *like.shape[2:], -1), -1, 1)
+def _pixels(images: Array, kernel: Any, stride: Any) -> Array:
+    """Such images as a matrix, a row for each window."""
+    inside = images.transpose(0, *range(2, images.ndim), 1)
+    if {*kernel, *stride} != {1}:
+        counts = [(a - k) // s + 1 for a, k, s in zip(images.shape[2:], kernel, stride)]
+        inside = np.ascontiguousarray(_windows(inside, counts, kernel, stride))
+    return inside.reshape(-1, math.prod(kernel) * images.shape[1])
+
+
+def _filters(weight: Array) -> Array:
+    """Filters as a matrix, a row for each, whose numbers are in the order of those of ``_pixels``."""
+    return weight.transpose(0, *range(2, weight.ndim), 1).reshape(len(weight), -1)
+
+
+def _pictures(pixels: Array) -> Array:
+    """Images whose channels are the last axis, with channels as the second."""
+    return pixels.transpose(0, pixels.ndim - 1, *range(1, pixels.ndim - 1))
+
+
+def _spread(found: Array, shape: Any, counts: Any, kernel: Any, stride: Any) -> Array:
+    """Images of that shape that have the rows of ``found`` as windows, and zeros beside them."""
+    size = shape[2:]
+    if {*kernel, *stride} == {1}:
+        return _pictures(found.reshape(shape[0], *size, shape[1]))
+    whole = kernel == stride and all(a == n * s for a, n, s in zip(size, counts, stride))
+    inside = (np.empty if whole else np.zeros)((shape[0], *size, shape[1]), found.dtype)
+    windows = _windows(inside, counts, kernel, stride)
+    windows[...] = found.reshape(windows.shape)
+    return _pictures(inside)
 
 
 @operator(
@@ -56,10 +89,11 @@ def _pictures(pixels: Array, like: Array) -> Array:
     wrt=("input", "weight", "bias"), push=_push_convolution, places=(), node="ConvolutionBackward0", layout="taps")
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
-    pixels = _pixels(input, weight.shape[2:], stride, padding, groups)
-    if pixels is not None:
-        y = np.matmul(pixels, weight.reshape(weight.shape[:2]).T)
-        return _pictures(y if bias is None else np.add(y, bias, y), input)
+    kernel = weight.shape[2:]
+    if _beside(input, kernel, stride, padding, dilation, groups) and weight.size:
+        y = K.dot(_pixels(input, kernel, stride), _filters(weight).T)
+        counts = [(a - k) // s + 1 for a, k, s in zip(input.shape[2:], kernel, stride)]
+        return _pictures((y if bias is None else np.add(y, bias, y)).reshape(len(input), *counts, len(weight)))
     conv = K.half_conv if is_half(input.dtype) else K.conv
     return conv(input, weight, bias, stride, padding, dilation, groups)
 
@@ -70,9 +104,10 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
     wrt=("input", "weight"), linear="each", places=(), node="ConvolutionBackward0", layout="taps")
 def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
-    pixels = _pixels(input, weight.shape[2:], stride, padding, groups)
-    if pixels is not None:
-        return _pictures(np.matmul(pixels, weight.reshape(weight.shape[:2])), input)
+    kernel = tuple(weight.shape[2:])
+    if _beside(input, kernel, stride, padding, dilation, groups) and weight.size:
+        found = K.dot(input.transpose(0, *range(2, input.ndim), 1).reshape(-1, len(weight)), _filters(weight))
+        return _spread(found, shape, input.shape[2:], kernel, tuple(stride))
     conv = K.half_conv_input if is_half(input.dtype) else K.conv_input
     return conv(input, weight, tuple(shape), stride, padding, dilation, groups)
 
@@ -84,9 +119,10 @@ def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, gr
         dilation, groups)))
 def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its weight, which has ``shape``."""
-    pixels, of = (_pixels(x, shape[2:], stride, padding, groups) for x in (input, grad))
-    if pixels is not None and of is not None:
-        return np.matmul(of.T, pixels).reshape(tuple(shape))
+    kernel, one = tuple(shape[2:]), (1,) * (len(shape) - 2)
+    if _beside(input, kernel, stride, padding, dilation, groups) and _beside(grad, one, one, padding, one, 1):
+        found = K.dot(_pixels(grad, one, one).T, _pixels(input, kernel, stride))
+        return K.in_order(_pictures(found.reshape(shape[0], *kernel, shape[1])))
     conv = K.half_conv_weight if is_half(input.dtype) else K.conv_weight
     return conv(input, grad, tuple(shape), stride, padding, dilation, groups)
 
