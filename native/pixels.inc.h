@@ -76,19 +76,39 @@ DEPTHWISE F(pixels_results)(REAL *out, const REAL *source, const REAL *weight, c
         UNROLLED (int i = 0; i < COUNT; i++) STORE(out + i * out_step + c, sum[i]);
     }
 }
+/* One result, four vectors of channels at a time: sums that do not wait for each other. */
+static void F(pixels_single)(REAL *out, const REAL *source, const REAL *weight, const REAL *bias, const struct pixels *v)
+{
+    const size channels = v->channels, taps = v->taps, *tap = v->tap, *offset = v->offset;
+    for (size k = v->first; k < v->last; k += 4) {
+        F(vector) sum[4];
+        size c[4];
+        UNROLLED (int i = 0; i < 4; i++) {
+            c[i] = F(pixels_place)(k + i < v->last ? k + i : v->last - 1, channels);
+            sum[i] = bias ? LOAD(bias + c[i]) : (F(vector)){0};
+        }
+        for (size t = 0; t < taps; t++) {
+            const REAL *w = weight + tap[t] * channels, *at = source + offset[t];
+            UNROLLED (int i = 0; i < 4; i++) sum[i] += LOAD(w + c[i]) * LOAD(at + c[i]);
+        }
+        UNROLLED (int i = 0; i < 4; i++) STORE(out + c[i], sum[i]);
+    }
+}
+
+/* The results of a run; the last of a longer one are computed twice. */
 static void F(pixels_sums)(REAL *out, const REAL *source, const REAL *weight, const REAL *bias, const struct pixels *v)
 {
     const size together = v->taps > 16 ? 1 : v->last - v->first; /* vectors: what many taps see of more would not stay in the first cache */
-    for (size k = v->first; k < v->last; k += together)
-        for (size x = 0, n; x < v->count; x += n) {
-            REAL *to = out + x * v->out_step;
-            const REAL *from = source + x * v->step;
-            n = v->count - x >= 8 ? 8 : v->count - x >= 4 ? 4 : v->count - x >= 2 ? 2 : 1;
-            if (n == 8) F(pixels_results)(to, from, weight, bias, v, k, k + together, 8);
-            else if (n == 4) F(pixels_results)(to, from, weight, bias, v, k, k + together, 4);
-            else if (n == 2) F(pixels_results)(to, from, weight, bias, v, k, k + together, 2);
-            else F(pixels_results)(to, from, weight, bias, v, k, k + together, 1);
-        }
+    if (v->count < 4)
+        for (size x = 0; x < v->count; x++) F(pixels_single)(out + x * v->out_step, source + x * v->step, weight, bias, v);
+    else
+        for (size k = v->first; k < v->last; k += together)
+            for (size x0 = 0, n; x0 < v->count; x0 += n) {
+                n = v->count >= 8 && v->count - x0 > 4 ? 8 : 4;
+                const size x = x0 + n <= v->count ? x0 : v->count - n;
+                if (n == 8) F(pixels_results)(out + x * v->out_step, source + x * v->step, weight, bias, v, k, k + together, 8);
+                else F(pixels_results)(out + x * v->out_step, source + x * v->step, weight, bias, v, k, k + together, 4);
+            }
 }
 
 /* What the pixels of a run add to the sums of TAPS taps. */
