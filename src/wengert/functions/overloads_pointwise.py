@@ -16,7 +16,8 @@ from ..tensor.namespaces import TRACED_OPS
 from ..tensor.tensor import Tensor, wrap
 from .overloads import FUNCTIONS, METHODS, by_kind, overload
 
-_clamp, _clamp_tensor = function("clamp"), function("clamp_tensor")
+_clamp, _clamp_tensor, _clamp_in_place = function("clamp"), function("clamp_tensor"), inplace_function("clamp")
+_view_as_real, _select = function("view_as_real"), function("select")
 _div, _div_rounded = function("div"), function("div_rounded")
 _where, _isclose = function("where"), function("isclose")
 
@@ -36,8 +37,9 @@ def clamp(input: Any, min: Any = None, max: Any = None, **more: Any) -> Any:
 @overload("torch", "Tensor")
 def clamp_(input: Any, min: Any = None, max: Any = None) -> Any:
     """``clamp`` in place."""
-    name = "clamp_tensor" if isinstance(min, Tensor) or isinstance(max, Tensor) else "clamp"
-    return inplace_function(name)(input, min, max)
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return inplace_function("clamp_tensor")(input, min, max)
+    return _clamp_in_place(input, min, max)
 
 
 for _find in (function, inplace_function):
@@ -265,5 +267,5 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 def _part(input: Any, which: int) -> Any:
     conjugated = input.is_conj()
-    parts = function("view_as_real")(conj(input) if conjugated else input)
-    return function("select")(_neg_view(parts) if conjugated and which else parts, -1, which)
+    parts = _view_as_real(conj(input) if conjugated else input)
+    return _select(_neg_view(parts) if conjugated and which else parts, -1, which)
