@@ -38,6 +38,7 @@ _VALUES = {
     "IndexReduceBackward0": "index",
     "LinalgEigBackward0": "eigenvectors",
     "LinalgEighBackward0": "eigenvectors",
+    "LinalgLuSolveBackward0": "result",
     "LinalgSolveTriangularBackward0": "result",
     "LinalgSvdBackward0": "U Vh",
     "LinalgVectorNormBackward0": "dim",
