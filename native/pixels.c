@@ -6,6 +6,8 @@ enum {
     MOST_TAPS_OF_AXIS = 32,
     PIXELS_TOGETHER = 64, /* of an image, turned at a time */
     ROWS_KEPT = 64,       /* of gradients that go into one sum */
+    MOST_RUNS = 16,
+    MOST_OFFSETS = MOST_TAPS_OF_AXIS * MOST_TAPS_OF_AXIS,
 };
 
 /* ---- pixels to planes and back ---- */
@@ -113,7 +115,7 @@ static void inner_part(const struct lane *l, size *low, size *high)
 struct pixels_job {
     const struct conv *v;
     const char *image, *bias; /* or gradients of the results; the other array of a product is `out` */
-    char *weight, *out, *sums;
+    char *weight, *out, *sums; /* sums: memory of the chunks */
     size channels, vectors, height, width, rows; /* of `image`; rows of results */
     size room, sums_bytes, out_width;
     int backward;
@@ -121,26 +123,66 @@ struct pixels_job {
 
 typedef void run_task(const struct pixels_job *job, const struct pixels *p, const char *image, size place, char *sums);
 
-/* The runs of a row of results: those in the inner part together, others one by one. */
-static void each_run(const struct pixels_job *job, const struct lane *down, size y, const struct lane *across, struct pixels *p, const char *image,
+/* The runs of rows that see the image by the same taps: results in the inner part together, others one by one; where the windows of the
+ * first row would lie. */
+struct runs {
+    struct lane across;
+    int known, first_tap, last_tap, count; /* which of the taps down see it; runs, as long as there is room for them */
+    size low, high, x[MOST_RUNS];
+    struct pixels run[MOST_RUNS];
+    size offset[MOST_OFFSETS], tap[MOST_OFFSETS];
+};
+static void begin_runs(struct runs *r, const struct lane *across)
+{
+    r->across = *across, r->known = 0;
+    inner_part(across, &r->low, &r->high);
+}
+
+/* A run from x on: its offsets are put at `at`. */
+static size set_run(const struct pixels_job *job, struct runs *r, const struct lane *down, int first_tap, int last_tap, size x, struct pixels *p,
+                    size *offset, size *tap)
+{
+    const struct lane *across = &r->across;
+    p->step = across->step * job->channels, p->out_step = across->jump * job->channels, p->offset = offset, p->tap = tap;
+    p->count = x == r->low && r->high > r->low ? r->high - r->low : 1, p->taps = 0;
+    for (int k = 0; k < across->taps; k++) {
+        if (!sees(across, k, x)) continue;
+        for (int i = first_tap; i < last_tap; i++) {
+            offset[p->taps] = (down->shift[i] * job->width + x * across->step + across->shift[k]) * job->channels;
+            tap[p->taps++] = down->tap[i] * job->v->axis[2].kernel + across->tap[k];
+        }
+    }
+    return p->count;
+}
+
+/* The runs of row y of those that `down` is of, which is `row` of all. */
+static void each_run(const struct pixels_job *job, const struct lane *down, size y, struct runs *r, const struct pixels *model, const char *image,
                      size row, run_task *task, char *sums)
 {
-    size offset[MOST_TAPS_OF_AXIS * MOST_TAPS_OF_AXIS], tap[MOST_TAPS_OF_AXIS * MOST_TAPS_OF_AXIS], low, high;
-    inner_part(across, &low, &high);
-    p->offset = offset, p->tap = tap;
-    p->step = across->step * job->channels, p->out_step = across->jump * job->channels;
-    for (size x = 0; x < across->count; x += p->count) {
-        p->count = x == low && high > low ? high - low : 1, p->taps = 0;
-        for (int i = 0; i < down->taps; i++) {
-            if (!sees(down, i, y)) continue;
-            const size line = (y * down->step + down->shift[i]) * job->width;
-            for (int k = 0; k < across->taps; k++) {
-                if (!sees(across, k, x)) continue;
-                offset[p->taps] = (line + x * across->step + across->shift[k]) * job->channels;
-                tap[p->taps++] = down->tap[i] * job->v->axis[2].kernel + across->tap[k];
-            }
+    const struct lane *across = &r->across;
+    int first = 0, last = down->taps; /* those that see the image are neighbours */
+    while (first < last && !sees(down, first, y)) first++;
+    while (last > first && !sees(down, last - 1, y)) last--;
+    const size width = job->v->width, line = y * down->step * job->width * job->channels * width;
+    const size place = (row * job->out_width + across->first) * job->channels * width, apart = across->jump * job->channels * width;
+    if (!r->known || r->first_tap != first || r->last_tap != last) {
+        size used = 0, x = 0;
+        r->count = 0, r->known = 1, r->first_tap = first, r->last_tap = last;
+        for (; x < across->count && r->count < MOST_RUNS && used + (last - first) * across->taps <= MOST_OFFSETS; r->count++) {
+            struct pixels *p = &r->run[r->count];
+            *p = *model, r->x[r->count] = x;
+            x += set_run(job, r, down, first, last, x, p, r->offset + used, r->tap + used), used += p->taps;
         }
-        task(job, p, image, (row * job->out_width + across->first + x * across->jump) * job->channels * job->v->width, sums);
+        if (x < across->count) r->known = 0;
+    }
+    if (r->known) {
+        for (int k = 0; k < r->count; k++) task(job, &r->run[k], image + line, place + r->x[k] * apart, sums);
+        return;
+    }
+    struct pixels p = *model; /* too many */
+    for (size x = 0; x < across->count; x += p.count) {
+        set_run(job, r, down, first, last, x, &p, r->offset, r->tap);
+        task(job, &p, image + line, place + x * apart, sums);
     }
 }
 
@@ -166,14 +208,17 @@ static void rows_task(void *context, size begin, size end, int chunk)
 {
     const struct pixels_job *job = context;
     const struct axis *a = job->v->axis;
-    struct pixels p = {.channels = job->channels, .first = 0, .last = job->vectors};
-    (void)chunk;
-    for (size item = begin; item < end && !pool_stopped(); item++) {
-        const size row = item % job->rows, stride = job->backward ? a[1].stride : 1;
-        const struct lane down = job->backward ? backward_lane(&a[1], row % stride) : forward_lane(&a[1]);
-        for (size r = 0; r < (job->backward ? a[2].stride : 1); r++) {
-            const struct lane across = job->backward ? backward_lane(&a[2], r) : forward_lane(&a[2]);
-            each_run(job, &down, row / stride, &across, &p, image_of(job, item / job->rows), item, leave_sums, NULL);
+    const struct pixels model = {.channels = job->channels, .first = 0, .last = job->vectors};
+    const size strides = job->backward ? a[1].stride * a[2].stride : 1, stride = job->backward ? a[1].stride : 1;
+    struct runs *runs = (struct runs *)job->sums + chunk;
+    for (size kind = 0; kind < strides; kind++) { /* rows and columns with the same remainders */
+        const size remainder = kind % stride;
+        const struct lane down = job->backward ? backward_lane(&a[1], remainder) : forward_lane(&a[1]);
+        const struct lane across = job->backward ? backward_lane(&a[2], kind / stride) : forward_lane(&a[2]);
+        begin_runs(runs, &across);
+        for (size item = begin; item < end && !pool_stopped(); item++) {
+            const size row = item % job->rows;
+            if (row % stride == remainder) each_run(job, &down, row / stride, runs, &model, image_of(job, item / job->rows), item, leave_sums, NULL);
         }
     }
 }
@@ -184,12 +229,14 @@ static void products_task(void *context, size begin, size end, int chunk)
     const struct pixels_job *job = context;
     const struct conv *v = job->v;
     const struct lane down = forward_lane(&v->axis[1]), across = forward_lane(&v->axis[2]);
-    struct pixels p = {.channels = job->channels, .first = begin, .last = end, .room = job->room};
-    char *sums = job->sums + chunk * 2 * job->sums_bytes, *all = sums + job->sums_bytes;
+    const struct pixels p = {.channels = job->channels, .first = begin, .last = end, .room = job->room};
+    char *sums = job->sums + chunk * (2 * job->sums_bytes + (size)sizeof(struct runs)), *all = sums + job->sums_bytes;
+    struct runs *runs = (struct runs *)(all + job->sums_bytes);
     const size numbers = v->kernel * job->room;
+    begin_runs(runs, &across);
     memset(sums, 0, 2 * job->sums_bytes);
     for (size row = 0; row < v->images * job->rows && !pool_stopped(); row++) {
-        each_run(job, &down, row % job->rows, &across, &p, image_of(job, row / job->rows), row, add_products, sums);
+        each_run(job, &down, row % job->rows, runs, &p, image_of(job, row / job->rows), row, add_products, sums);
         if ((row + 1) % ROWS_KEPT && row + 1 < v->images * job->rows) continue;
         if (v->type == NPY_FLOAT) kernels->add_f32((float *)all, (const float *)sums, numbers);
         else kernels->add_f64((double *)all, (const double *)sums, numbers);
@@ -222,23 +269,28 @@ PyArrayObject *pixels_run(const struct conv *v, PyArrayObject *given, PyObject *
     struct pixels_job job = job_of(v, backward);
     conv_forget();
     conv_took(BY_DEPTHWISE, 1);
-    PyArrayObject *filters = contiguous(weight), *start = bias && bias != Py_None ? contiguous(bias) : NULL, *work = scratch(v->kernel * v->groups, v->width);
-    PyArrayObject *out = filters && work && (start || !bias || bias == Py_None) ? new_innermost(v->type, 4, shape) : NULL;
+    PyArrayObject *filters = contiguous(weight), *start = bias && bias != Py_None ? contiguous(bias) : NULL;
+    PyArrayObject *work = scratch(v->kernel * v->groups, v->width);
+    const size items = v->images * job.rows;
+    const double cost = 0.03 * (double)(v->results * v->kernel * v->groups) / (double)job.rows;
+    const int chunks = pool_chunks(items, cost);
+    PyArrayObject *memory = scratch(chunks, sizeof(struct runs));
+    PyArrayObject *out = filters && work && memory && (start || !bias || bias == Py_None) ? new_innermost(v->type, 4, shape) : NULL;
     if (out) {
         job.image = PyArray_BYTES(given), job.bias = start ? PyArray_BYTES(start) : NULL, job.weight = aligned(work), job.out = PyArray_BYTES(out);
         if (v->type == NPY_FLOAT) kernels->pixels_turned_f32((float *)job.weight, v->groups, PyArray_DATA(filters), v->kernel, v->groups, v->kernel);
         else kernels->pixels_turned_f64((double *)job.weight, v->groups, PyArray_DATA(filters), v->kernel, v->groups, v->kernel);
-        const size items = v->images * job.rows;
-        const double cost = 0.03 * (double)(v->results * v->kernel * v->groups) / (double)job.rows;
+        job.sums = aligned(memory);
         int result;
         Py_BEGIN_ALLOW_THREADS
-        result = pool_run_stoppable(rows_task, &job, items, pool_chunks(items, cost));
+        result = pool_run_stoppable(rows_task, &job, items, chunks);
         Py_END_ALLOW_THREADS
         if (result < 0) Py_CLEAR(out);
     }
     Py_XDECREF(filters);
     Py_XDECREF(start);
     Py_XDECREF(work);
+    Py_XDECREF(memory);
     return out;
 }
 
@@ -250,7 +302,8 @@ PyArrayObject *pixels_weights(const struct conv *v, PyArrayObject *given, PyObje
     const size cost = v->images * v->results * v->kernel; /* of a vector */
     const int chunks = pool_chunks(job.vectors, 0.5 * (double)cost);
     job.sums_bytes = (v->kernel * job.room * v->width + 63) / 64 * 64;
-    PyArrayObject *g = innermost_of(grad), *work = scratch(chunks * 2 * job.sums_bytes, 1), *out = g && work ? new_like(given, ndim, shape) : NULL;
+    PyArrayObject *g = innermost_of(grad), *work = scratch(chunks * (2 * job.sums_bytes + (size)sizeof(struct runs)), 1);
+    PyArrayObject *out = g && work ? new_like(given, ndim, shape) : NULL;
     if (out) {
         job.image = PyArray_BYTES(given), job.out = PyArray_BYTES(g), job.weight = PyArray_BYTES(out), job.sums = aligned(work);
         int result;

@@ -99,16 +99,15 @@ static void F(pixels_single)(REAL *out, const REAL *source, const REAL *weight, 
 static void F(pixels_sums)(REAL *out, const REAL *source, const REAL *weight, const REAL *bias, const struct pixels *v)
 {
     const size together = v->taps > 16 ? 1 : v->last - v->first; /* vectors: what many taps see of more would not stay in the first cache */
-    if (v->count < 4)
-        for (size x = 0; x < v->count; x++) F(pixels_single)(out + x * v->out_step, source + x * v->step, weight, bias, v);
-    else
-        for (size k = v->first; k < v->last; k += together)
-            for (size x0 = 0, n; x0 < v->count; x0 += n) {
-                n = v->count >= 8 && v->count - x0 > 4 ? 8 : 4;
-                const size x = x0 + n <= v->count ? x0 : v->count - n;
-                if (n == 8) F(pixels_results)(out + x * v->out_step, source + x * v->step, weight, bias, v, k, k + together, 8);
-                else F(pixels_results)(out + x * v->out_step, source + x * v->step, weight, bias, v, k, k + together, 4);
-            }
+    const size alone = v->count < 4 ? v->count : v->count % 4 == 1, count = v->count - alone;
+    for (size x = count; x < v->count; x++) F(pixels_single)(out + x * v->out_step, source + x * v->step, weight, bias, v);
+    for (size k = v->first; k < v->last && count; k += together)
+        for (size x0 = 0, n; x0 < count; x0 += n) {
+            n = count >= 8 && count - x0 > 4 ? 8 : 4;
+            const size x = x0 + n <= count ? x0 : count - n;
+            if (n == 8) F(pixels_results)(out + x * v->out_step, source + x * v->step, weight, bias, v, k, k + together, 8);
+            else F(pixels_results)(out + x * v->out_step, source + x * v->step, weight, bias, v, k, k + together, 4);
+        }
 }
 
 /* What the pixels of a run add to the sums of TAPS taps. */
