@@ -50,8 +50,7 @@ class Modes:
     ``as_strided``. ``mutation``: None, or an object whose ``before_write(tensor)`` is called before in-place writes.
     ``grad_scope``: None, or the ``GradScope`` of the innermost ``torch.func`` derivative whose function is running: new
     tensors refer to it in their version counter, because only they may be written to. ``quick``: nothing but
-    ``grad_scope`` differs from the default state. ``passes``: names of operators for which only ``grad`` counts,
-    once arguments are cast (see ``amp.autocast_mode``).
+    ``grad_scope`` differs from the default state. ``passes``: operators for which only ``grad`` counts, once cast.
 
     Packages that extend the engine add fields of their own: see ``add_field``.
     """
