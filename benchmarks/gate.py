@@ -3,8 +3,9 @@
 All workloads and models, in training and inference, on one thread and in processor time. One process of each library
 stays, and for each workload the two take turns (A B A B ...); the ratio is that of their least medians. It fails when
 a ratio is more than ``SLACK`` times the recorded one, and stays so when fresh processes measure it again. Ratios
-travel between runs, times do not; between processors they travel less well, so one that ``ratios.json`` does not name
-gets ``ELSEWHERE``. ``--record`` writes the file: medians of ``--runs`` runs.
+travel between runs, times do not; between processors and instruction sets they travel less well, so ``ratios.json`` has
+those of several machines, and one that it does not name gets ``ELSEWHERE`` times the highest of each. ``--record``
+writes this machine's: medians of ``--runs`` runs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.machine import as_measured, processor
+from benchmarks.machine import as_measured
 from benchmarks.runner import Runner
 
 if TYPE_CHECKING:
@@ -109,22 +110,35 @@ def slower(recorded: dict[str, float], names: list[str], slack: float) -> dict[s
     return {name: found[name] for name in left}
 
 
+def here() -> str:
+    """What this machine's ratios are written under."""
+    return as_measured(1, "unrestricted", only_identity=True)
+
+
 def record(runs: int) -> None:
-    """Write the ratios of this machine."""
+    """Write the ratios of this machine, beside those of others."""
     found = [measure(all_workloads()) for _ in range(runs)]
     ratios = {name: round(statistics.median(f[name] for f in found), 3) for name in found[0]}
-    RECORDED.write_text(json.dumps({"processor": processor(), "measured": as_measured(1, "unrestricted"),
-        "ratios": ratios}, indent=1, ensure_ascii=False) + "\n")
+    written = json.loads(RECORDED.read_text())
+    written[here()] = {"measured": as_measured(1, "unrestricted"), "ratios": ratios}
+    RECORDED.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
+
+
+def allowed(written: dict[str, Any], machine: str) -> tuple[dict[str, float], float]:
+    """The recorded ratios that a machine is held to, and how many times each it may have."""
+    if machine in written:
+        return written[machine]["ratios"], SLACK
+    tables = [record["ratios"] for record in written.values()]
+    return {name: max(t[name] for t in tables if name in t) for t in tables for name in t}, ELSEWHERE
 
 
 def gate(written: dict[str, Any], names: list[str]) -> int:
     """Say what has become slower; 1 if anything has."""
-    here = written["processor"] == processor()
-    slack = SLACK if here else ELSEWHERE
-    recorded = written["ratios"]
+    machine = here()
+    recorded, slack = allowed(written, machine)
     known = [name for name in names if name in recorded]
     print(f"{len(known)} workloads; a ratio may be {slack:g} times the recorded one"
-        + ("" if here else f" (recorded on {written['processor']}, this is {processor()})"), flush=True)
+        + ("" if machine in written else f" (the highest of {'; '.join(written)}; this is {machine})"), flush=True)
     failed = slower(recorded, known, slack)
     for name, ratios in failed.items():
         print(f"slower: {name}: ratio {', '.join(f'{r:.2f}' for r in ratios)}, recorded {recorded[name]:.2f}")

@@ -1,7 +1,7 @@
 """What the figures depend on besides the code: the processor, and the instructions that the libraries of both sides
 use.
 
-``python -m benchmarks.machine`` prints it in one line.
+``python -m benchmarks.machine`` prints it in one line, ``--identity`` the part that the machine itself decides.
 """
 
 from __future__ import annotations
@@ -39,15 +39,22 @@ def processor() -> str:
     return f"{names[0]}, {len(names)} cores" if names else platform.processor() or platform.machine()
 
 
+def identity() -> str:
+    """The processor and the instruction set of the native kernels: machines that share them have like ratios.
+
+    A virtual machine may hide instructions of its processor, so that the name alone does not tell.
+    """
+    return f"{processor()}, {_kernels()}"
+
+
 def describe() -> str:
     """The processor, the instruction set of the native kernels, NumPy's BLAS and PyTorch's, where those tell."""
     import numpy as np
 
     import wengert
-    from wengert.arrays import kernels
 
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    parts = [processor(), f"wengert {wengert.__version__} ({_kernels() if kernels.available else 'no native kernels'})"]
+    parts = [processor(), f"wengert {wengert.__version__} ({_kernels()})"]
     parts.append(f"NumPy {np.__version__} ({blas['name']} {blas['version']}{_architecture()})")
     try:
         import torch
@@ -58,6 +65,10 @@ def describe() -> str:
 
 
 def _kernels() -> str:
+    from wengert.arrays import kernels
+
+    if not kernels.available:
+        return "no native kernels"
     from wengert.arrays import native
 
     return native.instruction_set
@@ -73,12 +84,12 @@ def _architecture() -> str:
         if pool.get("internal_api") == "openblas")
 
 
-def as_measured(threads: int, blas: str) -> str:
-    """The same, as the process of a measurement finds it."""
-    command = [sys.executable, "-m", "benchmarks.machine"]
+def as_measured(threads: int, blas: str, *, only_identity: bool = False) -> str:
+    """The description, or only the identity, as the process of a measurement finds it."""
+    command = [sys.executable, "-m", "benchmarks.machine", *(["--identity"] if only_identity else [])]
     return subprocess.run(command, env=environment(threads, blas), capture_output=True, text=True,
         check=True).stdout.strip()
 
 
 if __name__ == "__main__":
-    print(describe())
+    print(identity() if "--identity" in sys.argv else describe())

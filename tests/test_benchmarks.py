@@ -23,8 +23,9 @@ def result(ours: float, theirs: float) -> dict[str, Any]:
 
 
 @pytest.fixture
-def written() -> dict[str, Any]:
-    return {"processor": machine.processor(), "ratios": {"multiply": 0.6}}
+def written(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setattr(gate, "here", lambda: "this one, avx2")
+    return {"this one, avx2": {"ratios": {"multiply": 0.6}}, "this one, avx512": {"ratios": {"multiply": 0.4}}}
 
 
 def test_ratio() -> None:
@@ -54,9 +55,28 @@ def test_gate_measures_again_before_it_fails(written: dict[str, Any], monkeypatc
 
 def test_gate_allows_more_on_another_processor(written: dict[str, Any], monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(gate, "here", lambda: "another, avx2")
     given(monkeypatch, 0.9)
-    assert gate.gate({**written, "processor": "another"}, ["multiply"]) == 0
-    assert "recorded on another" in capsys.readouterr().out
+    assert gate.gate(written, ["multiply"]) == 0
+    assert "the highest of this one, avx2; this one, avx512; this is another, avx2" in capsys.readouterr().out
+    given(monkeypatch, *[1.0] * gate.TRIES)
+    assert gate.gate(written, ["multiply"]) == 1
+
+
+def test_gate_keeps_the_ratios_of_other_machines(written: dict[str, Any], monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path) -> None:
+    monkeypatch.setattr(gate, "RECORDED", tmp_path / "ratios.json")
+    gate.RECORDED.write_text(json.dumps(written))
+    monkeypatch.setattr(gate, "measure", lambda names: {"multiply": 0.5})
+    gate.record(1)
+    now = json.loads(gate.RECORDED.read_text())
+    assert now["this one, avx2"]["ratios"] == {"multiply": 0.5}
+    assert now["this one, avx512"] == written["this one, avx512"]
+
+
+def test_a_machine_is_its_processor_and_instruction_set() -> None:
+    name, _, instructions = machine.identity().rpartition(", ")
+    assert name == machine.processor() and f"({instructions})" in machine.describe()
 
 
 def test_gate_asks_for_ratios_of_new_workloads(written: dict[str, Any], monkeypatch: pytest.MonkeyPatch,
@@ -67,7 +87,8 @@ def test_gate_asks_for_ratios_of_new_workloads(written: dict[str, Any], monkeypa
 
 
 def test_every_workload_has_a_recorded_ratio() -> None:
-    assert json.loads(gate.RECORDED.read_text())["ratios"].keys() == gate.all_workloads().keys()
+    for record in json.loads(gate.RECORDED.read_text()).values():
+        assert record["ratios"].keys() == gate.all_workloads().keys()
 
 
 @pytest.mark.parity
