@@ -1,10 +1,11 @@
-/* Composites whose everyday form is the call of one operator that gives a view: what their definitions in wengert.ops.shape and
- * wengert.functions.conversion work out of a shape is worked out here, and the operator's native call does the rest. */
+/* Composites whose everyday form is the call of one operator. What their definitions in wengert.ops.shape and
+ * wengert.functions.conversion work out of a shape is worked out here where the operator gives a view; what a declaration's `plan` makes
+ * of a shape is remembered. The operator's native call does the rest. */
 #include "operation.h"
 
 #include <structmember.h>
 
-enum { MOST_PARAMS = 3, ITSELF = 0, NOT_EVERYDAY = -1 };
+enum { MOST_PARAMS = 8, MOST_PLANS = 1024, ITSELF = 0, NOT_EVERYDAY = -1 };
 
 /* The arguments of the operator after the tensor, as new references; how many, ITSELF where the answer is the tensor. */
 typedef int (*rewrite)(PyArrayObject *a, PyObject *const *args, PyObject **row);
@@ -128,14 +129,17 @@ static const struct recipe {
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    const struct recipe *recipe;
+    const struct recipe *recipe; /* NULL where there is a plan */
+    int count;                            /* of the parameters after the tensor */
     PyObject *params, *defaults, *target; /* of the composite, without the tensor; the operator's name */
+    PyObject *plan, *plans;               /* the arguments of the operator after the tensor, from a shape and ours; those that are known */
+    int exact;                            /* whether the operator's node is the composite's */
 } Composed;
 
 /* The arguments after the tensor in order, borrowed; -1 where they are not all there. */
 static int arguments(const Composed *self, PyObject *const *args, Py_ssize_t given, PyObject *names, PyObject **row)
 {
-    const int most = self->recipe->params;
+    const int most = self->count;
     if (given < 1 || given - 1 > most) return -1;
     for (int i = 0; i < most; i++) row[i] = i < given - 1 ? args[i + 1] : NULL;
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
@@ -149,27 +153,103 @@ static int arguments(const Composed *self, PyObject *const *args, Py_ssize_t giv
     return 0;
 }
 
-/* Whether nobody is to be told of the composite: nothing but the grad mode is in force. */
-static int unwatched(void)
+/* ---- plans ---- */
+
+/* A bit for each kind of value that a plan may be made for, or 0: what is equal and of another kind has another plan. */
+static long kind_of(PyObject *value)
+{
+    if (PyLong_CheckExact(value)) return 1;
+    if (value == Py_None) return 2;
+    if (PyBool_Check(value)) return 3;
+    if (PyUnicode_CheckExact(value)) return 4;
+    if (PyFloat_CheckExact(value)) return PyFloat_AS_DOUBLE(value) > 0 ? 5 : 0;
+    if (!PyTuple_CheckExact(value)) return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++)
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(value, i))) return 0;
+    return 6;
+}
+
+/* What a plan depends on; NULL where there can be none. */
+static PyObject *key_of(const Composed *self, PyObject *shape, PyObject *const *given)
+{
+    PyObject *key = PyTuple_New(self->count + 2);
+    long kinds = 0;
+    for (int i = 0; key && i < self->count; i++) {
+        const long kind = kind_of(given[i]);
+        if (!kind) Py_CLEAR(key);
+        else kinds = kinds * 8 + kind, PyTuple_SET_ITEM(key, i, Py_NewRef(given[i]));
+    }
+    if (!key) return NULL;
+    PyTuple_SET_ITEM(key, self->count, Py_NewRef(shape));
+    PyTuple_SET_ITEM(key, self->count + 1, PyLong_FromLong(kinds));
+    return key;
+}
+
+/* Whether there is a bool for each parameter whose default is one: the definition refuses others. */
+static int bools_where_due(const Composed *self, PyObject *const *given)
+{
+    for (int i = 0; i < self->count; i++) {
+        PyObject *usual = PyDict_GetItemWithError(self->defaults, PyTuple_GET_ITEM(self->params, i));
+        if (usual && PyBool_Check(usual) && !PyBool_Check(given[i])) return 0;
+    }
+    return 1;
+}
+
+/* The plan, borrowed; NULL, perhaps with an error, where it has none or refuses, which the definition says better. */
+static PyObject *plan_of(Composed *self, PyObject *shape, PyObject *const *given)
+{
+    PyObject *key = key_of(self, shape, given), *found = key ? PyDict_GetItemWithError(self->plans, key) : NULL;
+    if (key && !found && !PyErr_Occurred() && bools_where_due(self, given)) {
+        PyObject *args[1 + MOST_PARAMS] = {shape};
+        memcpy(args + 1, given, self->count * sizeof *given);
+        PyObject *made = PyObject_Vectorcall(self->plan, args, self->count + 1, NULL);
+        if (PyDict_GET_SIZE(self->plans) >= MOST_PLANS) PyDict_Clear(self->plans);
+        if (made && PyDict_SetItem(self->plans, key, made) == 0) found = made;
+        Py_XDECREF(made); /* the dictionary has it */
+    }
+    Py_XDECREF(key);
+    return found;
+}
+
+static int planned(Composed *self, PyArrayObject *a, PyObject *const *given, PyObject **row)
+{
+    PyObject *shape = shape_tuple(PyArray_DIMS(a), PyArray_NDIM(a)), *found = shape ? plan_of(self, shape, given) : NULL;
+    Py_XDECREF(shape);
+    if (!found || !PyTuple_CheckExact(found) || !PyTuple_GET_SIZE(found) || PyTuple_GET_SIZE(found) > MOST_PARAMS) return NOT_EVERYDAY;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(found); i++) row[i] = Py_NewRef(PyTuple_GET_ITEM(found, i));
+    return (int)PyTuple_GET_SIZE(found);
+}
+
+/* Whether the composite may be what it stands for: nobody is to be told of it, as nothing but the grad mode is in force, and either the
+ * node is the same or none will be made. */
+static int unwatched(const Composed *self, PyObject *t)
 {
     PyObject *modes = NULL;
     if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return 0;
-    const int plain = modes == at.record || modes == at.silent || modes == at.inference || SLOT(modes, at.quick) == Py_True;
+    const int silent = modes == at.silent || modes == at.inference;
+    int plain = silent || modes == at.record || SLOT(modes, at.quick) == Py_True;
+    if (self->plan && plain) {
+        PyArray_Descr *d = PyArray_DESCR((PyArrayObject *)SLOT(t, at.data));
+        plain = (d == at.f32 || d == at.f64) && PyArray_IS_C_CONTIGUOUS((PyArrayObject *)SLOT(t, at.data)) &&
+                (self->exact || silent || (modes == at.record && SLOT(t, at.edge) == Py_None && SLOT(t, at.meta) == Py_None));
+    }
     Py_DECREF(modes);
     return plain;
 }
 
 static PyObject *composed_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
 {
-    const Composed *self = (Composed *)callable;
+    Composed *self = (Composed *)callable;
     PyObject *given[MOST_PARAMS], *row[1 + MOST_PARAMS] = {NULL}, *found = NULL;
-    if (!at.tensor || arguments(self, args, PyVectorcall_NARGS(flags), names, given) < 0 || !has_array(args[0]) || !unwatched()) NOT_HANDLED();
-    const int n = self->recipe->rewrite((PyArrayObject *)SLOT(args[0], at.data), given, row + 1);
+    if (!at.tensor || arguments(self, args, PyVectorcall_NARGS(flags), names, given) < 0 || !has_array(args[0]) || !unwatched(self, args[0])) NOT_HANDLED();
+    PyArrayObject *a = (PyArrayObject *)SLOT(args[0], at.data);
+    const int n = self->plan ? planned(self, a, given, row + 1) : self->recipe->rewrite(a, given, row + 1);
     if (n == ITSELF) return Py_NewRef(args[0]);
     PyObject *step = n > 0 ? PyDict_GetItemWithError(at.native_calls, self->target) : NULL;
     if (step && Py_TYPE(step) == &OperationType) {
         row[0] = args[0];
         found = PyObject_Vectorcall(step, row, n + 1, NULL);
+        if (self->plan && found && PyTuple_Check(found)) Py_SETREF(found, Py_NewRef(PyTuple_GET_ITEM(found, 0)));
     } else {
         PyErr_Clear();
         found = Py_NewRef(Py_NotImplemented);
@@ -184,6 +264,8 @@ static void composed_dealloc(PyObject *object)
     Py_XDECREF(self->params);
     Py_XDECREF(self->defaults);
     Py_XDECREF(self->target);
+    Py_XDECREF(self->plan);
+    Py_XDECREF(self->plans);
     Py_TYPE(object)->tp_free(object);
 }
 
@@ -198,26 +280,33 @@ static PyTypeObject ComposedType = {
     .tp_vectorcall_offset = offsetof(Composed, vectorcall),
 };
 
-/* composed(name, params, defaults): the short cut of the composite, whose parameters these are; None if it has none */
+/* composed(name, params, defaults, plan, exact): the short cut of the composite, whose parameters these are; None if it has none. `plan`:
+ * None, or the operator's name and a function; `exact`: whether its node is the composite's, too */
 static PyObject *composed(PyObject *module, PyObject *args)
 {
-    const char *name;
-    PyObject *params, *defaults;
+    const char *name, *target = NULL;
+    PyObject *params, *defaults, *given = Py_None, *plan = NULL;
+    int exact = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "sO!O!", &name, &PyTuple_Type, &params, &PyDict_Type, &defaults)) return NULL;
+    if (!PyArg_ParseTuple(args, "sO!O!|Op", &name, &PyTuple_Type, &params, &PyDict_Type, &defaults, &given, &exact)) return NULL;
+    if (given != Py_None && !PyArg_ParseTuple(given, "sO", &target, &plan)) return NULL;
+    const Py_ssize_t count = PyTuple_GET_SIZE(params) - 1;
     const struct recipe *found = NULL;
     for (size_t i = 0; i < sizeof RECIPES / sizeof *RECIPES; i++)
         if (!strcmp(RECIPES[i].name, name)) found = &RECIPES[i];
-    if (!found) Py_RETURN_NONE;
-    if (PyTuple_GET_SIZE(params) != found->params + 1) return PyErr_Format(PyExc_TypeError, "%s() has other parameters", name);
+    if (!found && !plan) Py_RETURN_NONE;
+    if (found ? count != found->params : count > MOST_PARAMS) return PyErr_Format(PyExc_TypeError, "%s() has other parameters", name);
     Composed *self = PyObject_New(Composed, &ComposedType);
     if (!self) return NULL;
     self->vectorcall = composed_call;
     self->recipe = found;
-    self->params = PyTuple_GetSlice(params, 1, found->params + 1);
+    self->count = (int)count, self->exact = exact;
+    self->params = PyTuple_GetSlice(params, 1, count + 1);
     self->defaults = Py_NewRef(defaults);
-    self->target = PyUnicode_InternFromString(found->target);
-    if (!self->params || !self->target) Py_CLEAR(self);
+    self->target = PyUnicode_InternFromString(plan ? target : found->target);
+    self->plan = Py_XNewRef(plan);
+    self->plans = PyDict_New();
+    if (!self->params || !self->target || !self->plans) Py_CLEAR(self);
     return (PyObject *)self;
 }
 

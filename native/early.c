@@ -271,8 +271,15 @@ static PyObject *clamped(PyArrayObject *a, PyObject *const *args)
     return (PyObject *)y;
 }
 
-/* scatter(input, dim, index, src), scatter_value(input, dim, index, value) */
-static PyObject *scattered(PyArrayObject *a, PyObject *const *args)
+static inline void add_one(char *to, const char *from, int type)
+{
+    if (type == NPY_FLOAT) *(float *)to += *(const float *)from;
+    else if (type == NPY_DOUBLE) *(double *)to += *(const double *)from;
+    else *(int64_t *)to += *(const int64_t *)from;
+}
+
+/* scatter(input, dim, index, src), scatter_value(input, dim, index, value), scatter_add(input, dim, index, src) */
+static PyObject *scattered_or_added(PyArrayObject *a, PyObject *const *args, int adds)
 {
     const int ndim = PyArray_NDIM(a), axis = axis_of(args[1], ndim), type = PyArray_TYPE(a);
     if (!PyArray_CheckExact(args[2]) || axis < 0 || !PyArray_ISCARRAY_RO(a) || PyArray_SIZE(a) > FEW) return NULL;
@@ -305,7 +312,8 @@ static PyObject *scattered(PyArrayObject *a, PyObject *const *args)
     npy_intp place[NPY_MAXDIMS] = {0};
     char *to = PyArray_BYTES(y);
     for (npy_intp i = 0; i < count; i++, from += step) {
-        move_one(to + at_[i] * PyArray_STRIDE(y, axis), from, width);
+        if (adds) add_one(to + at_[i] * PyArray_STRIDE(y, axis), from, type);
+        else move_one(to + at_[i] * PyArray_STRIDE(y, axis), from, width);
         for (int d = ndim - 1; d >= 0; d--) {
             const npy_intp stride = d == axis ? 0 : PyArray_STRIDE(y, d);
             to += stride;
@@ -314,6 +322,13 @@ static PyObject *scattered(PyArrayObject *a, PyObject *const *args)
         }
     }
     return (PyObject *)y;
+}
+
+static PyObject *scattered(PyArrayObject *a, PyObject *const *args) { return scattered_or_added(a, args, 0); }
+static PyObject *scatter_added(PyArrayObject *a, PyObject *const *args)
+{
+    const int type = PyArray_TYPE(a);
+    return type == NPY_FLOAT || type == NPY_DOUBLE || type == NPY_INT64 ? scattered_or_added(a, args, 1) : NULL;
 }
 
 /* one_hot(tensor, num_classes) */
@@ -477,7 +492,7 @@ view_forward early_forward_of(PyObject *name)
     static const struct { const char *name; view_forward forward; } known[] = {
         {"max_all", largest}, {"min_all", least}, {"argmax", largest_place}, {"argmin", least_place},
         {"var", variance}, {"std", deviation}, {"amax", largest_along}, {"amin", least_along}, {"gather", gathered}, {"flip", flipped}, {"roll", rolled},
-        {"clamp", clamped}, {"scatter", scattered}, {"scatter_value", scattered}, {"one_hot", one_hot}, {"pad_reflect2", reflected},
+        {"clamp", clamped}, {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"one_hot", one_hot}, {"pad_reflect2", reflected},
         {"pad_replicate2", replicated}, {"all", all_of}, {"any", any_of}, {"cast", cast}, {"bmm", products}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;

@@ -265,6 +265,8 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
         if (self->kind[i] == HOLES) self->kind[i] = LIST, self->holes |= 1 << i;
     if (others != Py_None && (!PyTuple_Check(others) || PyTuple_GET_SIZE(others) != self->params)) self->params = -1;
     self->early = view == ALWAYS_VIEW || view == PERHAPS_VIEW ? view_forward_of(op) : writes ? NULL : early_forward_of(self->name);
+    if (!self->early && !writes) self->early = direct_forward_of(self->name);
+    if (!self->early && !writes) self->early = places_forward_of(self->name);
     if (self->params < 0 || self->floats < 0 || self->wrt < 0 || self->live < 0 || self->saved < 0 || self->consts < 0) {
         Py_DECREF(self);
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "operation(): too many parameters");

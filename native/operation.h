@@ -154,8 +154,17 @@ typedef PyObject *(*view_forward)(PyArrayObject *, PyObject *const *);
 view_forward view_forward_of(PyObject *op);
 PyObject *view_of(const Operation *self, const struct call *c);
 
-/* The same of an operator of this name on a few numbers. early.c */
+/* The same of an operator of this name on a few numbers, where it is a kernel, and of places. early.c, direct.c, places.c */
 view_forward early_forward_of(PyObject *name);
+view_forward direct_forward_of(PyObject *name);
+view_forward places_forward_of(PyObject *name);
+
+/* Kernels that direct.c calls, with their arguments in order; and places(mask): the places where it is true, an array for each axis. */
+PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t count);        /* pools.c */
+PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t count);        /* pools.c */
+PyObject *max_pool_values(PyObject *module, PyObject *const *args, Py_ssize_t count); /* pools.c */
+PyObject *im2col(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* windows.c */
+PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* places.c */
 
 /* What the first argument and the key were taken apart to, where the forward's answer is known already. forward.c */
 int take_view(const Operation *self, struct call *c);

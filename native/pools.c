@@ -1,5 +1,5 @@
 /* Pooling over windows of one to three dimensions: maxima with their places, averages, and their gradients. */
-#include "wengert.h"
+#include "operation.h"
 
 #include "pool.h"
 
@@ -426,7 +426,7 @@ static PyObject *max_inside(struct pooling *p, PyArrayObject *x, int placed)
 }
 
 /* max_pool(x, windows, kernel, stride, padding, dilation) -> (values, places) */
-static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     struct pooling p = {0};
@@ -456,7 +456,7 @@ static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
 }
 
 /* max_pool_values(x, windows, kernel, stride, padding, dilation) */
-static PyObject *max_pool_values(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *max_pool_values(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     struct pooling p = {0};
@@ -518,7 +518,7 @@ static int read_average(struct pooling *p, PyObject *include, PyObject *divisor)
 }
 
 /* avg_pool(x, windows, kernel, stride, padding, include, divisor) */
-static PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     struct pooling p = {0};

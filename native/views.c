@@ -406,5 +406,6 @@ PyMethodDef views_methods[] = {
     {"window", (PyCFunction)(void (*)(void))window, METH_FASTCALL, "window(array, key): the view array[key]."},
     {"getitem", (PyCFunction)(void (*)(void))getitem, METH_FASTCALL, "getitem(tensor, key): tensor[key], a view."},
     {"setitem", (PyCFunction)(void (*)(void))setitem, METH_FASTCALL, "setitem(tensor, key, value): whether tensor[key] = value was done."},
+    {"places", (PyCFunction)(void (*)(void))places, METH_FASTCALL, "places(mask): where it is true, an array for each axis."},
     {NULL, NULL, 0, NULL},
 };

@@ -1,5 +1,5 @@
 /* Two-dimensional sliding windows (im2col, col2im), and scattered addition. */
-#include "wengert.h"
+#include "operation.h"
 
 #include "pool.h"
 
@@ -156,7 +156,7 @@ static int run_planes(pool_task task, struct window_job *job, size planes, doubl
 }
 
 /* im2col(x, kernel, stride, padding, dilation) -> (N, C * kernel, windows) */
-static PyObject *im2col(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *im2col(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     struct window_job job = {0};

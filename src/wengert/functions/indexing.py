@@ -47,6 +47,7 @@ def _not_native(a: Any, key: Any) -> Any:
 _native: Any = getattr(getattr(K, "_native", None), "_kernels", None)
 _view, _window = (getattr(_native, name, _not_native) for name in ("getitem", "window"))
 _wrote: Any = getattr(_native, "setitem", lambda *args: False)
+_places: Any = getattr(_native, "places", lambda mask: NotImplemented)
 
 
 def _takes_all(key: slice, size: int) -> bool:
@@ -473,10 +474,16 @@ def as_indices(advanced: list[Any]) -> list[Any]:
         elif k._wg_opaque:
             rows += (k if k._wg_data.ndim else k.reshape(1)).nonzero().unbind(1)
         else:
-            rows += [Tensor._wg_wrap(i.copy()) for i in np.atleast_1d(k._wg_data).nonzero()]
+            rows += map(Tensor._wg_wrap, _places_of(k._wg_data))
     while rows and rows[-1] is None:
         rows.pop()
     return rows
+
+
+def _places_of(mask: Any) -> list[Any]:
+    """Where a mask is true, an array for each dimension."""
+    found = _places(mask)
+    return [i.copy() for i in np.atleast_1d(mask).nonzero()] if found is NotImplemented else found
 
 
 def _consumes(k: Any) -> int:

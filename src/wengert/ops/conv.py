@@ -389,20 +389,30 @@ def _sizes(kernel_size: Any, dilation: Any, padding: Any, stride: Any, checked: 
     return list(rows.values())
 
 
-@composite(places=())
-def unfold_windows(F, input, kernel_size, dilation=1, padding=0, stride=1):
-    """Sliding windows as columns: ``(N, C, H, W) -> (N, C * kh * kw, L)``."""
-    if input.ndim not in (3, 4):
+def _unfolding(shape: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> list[tuple[int, ...]]:
+    """What ``unfold_columns`` is told of the windows in an input of this ``shape``, if they fit."""
+    if len(shape) not in (3, 4):
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
-            f"dimensions for input, but got: {list(input.shape)}")
+            f"dimensions for input, but got: {list(shape)}")
     how = kernel, dilate, pad, step = _sizes(kernel_size, dilation, padding, stride, "kernel_size dilation stride")
-    x = input if input.ndim == 4 else F.unsqueeze(input, 0)
     blocks = tuple((s + 2 * p - d * (k - 1) - 1) // t + 1
-        for s, k, d, p, t in zip(x.shape[2:], kernel, dilate, pad, step))
+        for s, k, d, p, t in zip(shape[-2:], kernel, dilate, pad, step))
     if min(blocks) < 1:
-        raise RuntimeError(f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, "
+        raise RuntimeError(f"Given input with spatial size {tuple(shape[-2:])}, kernel_size={kernel}, "
             f"dilation={dilate}, padding={pad}, calculated shape of the array of sliding blocks as {blocks}, but its "
             "components must be at least one.")
+    return how
+
+
+def _unfold_plan(shape: Any, *sizes: Any) -> Any:
+    return tuple(_unfolding(shape, *sizes)) if len(shape) == 4 else None
+
+
+@composite(places=(), plan=("unfold_columns", _unfold_plan))
+def unfold_windows(F, input, kernel_size, dilation=1, padding=0, stride=1):
+    """Sliding windows as columns: ``(N, C, H, W) -> (N, C * kh * kw, L)``."""
+    how = _unfolding(tuple(input.shape), kernel_size, dilation, padding, stride)
+    x = input if input.ndim == 4 else F.unsqueeze(input, 0)
     if F.dtype_of(x).kind in "iu":
         raise unsupported("im2col_out_cpu", F.dtype_of(x))
     y = F.unfold_columns(x, *how)

@@ -66,6 +66,10 @@ which runs that kernel, has edges to ``whole`` and leaves one node (``g`` is cal
 the rules of that operator, or ``"replayed"``, and the expression is recorded and walked when its gradient is wanted
 (``("replayed", kernel)``: unless ``kernel(g, needs, ...)`` may compute it, on arrays).
 ``by_example=True`` if it looks at the numbers of its arguments (a mapped function calls it for each example).
+``plan=("operator", function)`` where an everyday call is one call of that operator on the first argument (of its
+results, the first): ``function`` makes the operator's other arguments of the shape of the first and the composite's
+other arguments, or None where it is more. The extension remembers what it gave (``native/composed.c``). With a third
+element ``True`` it is so only where nothing is recorded.
 """
 
 from __future__ import annotations
@@ -189,7 +193,7 @@ class Composite:
     """An operator defined by others; ``define`` takes the namespace ``F`` first."""
 
     __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "fixed", "flags", "grad", "layout", "name",
-        "node", "optional", "outputs", "params", "places", "pointwise", "raw", "whole")
+        "node", "optional", "outputs", "params", "places", "plan", "pointwise", "raw", "whole")
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
         self.define, self.raw = define, options.get("raw")
@@ -208,7 +212,7 @@ class Composite:
         self.by_example, self.layout = options.get("by_example", False), options.get("layout")
         self.grad, self.outputs, self.optional = (options.get("grad"), options.get("outputs", ()),
             options.get("optional", ()))
-        self.pointwise = options.get("pointwise", False)
+        self.pointwise, self.plan = options.get("pointwise", False), options.get("plan")
 
 
 def family(*places: str, **usual: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:

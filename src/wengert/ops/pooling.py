@@ -103,7 +103,7 @@ def max_pool_values(input: Array, kernel, stride, padding, dilation, ceil_mode):
 def _max_pools(n: int) -> None:
     def pooled(F: Any, name: str, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
             ceil_mode: bool, places: bool = True) -> Any:
-        how = prepare(name, n, input, kernel, stride, padding, dilation, ceil_mode)
+        how = prepare(name, n, tuple(input.shape), kernel, stride, padding, dilation, ceil_mode)
         alone = n == 1 and unseen(F, input)
         if alone and not places and not F.raw:
             return F.max_pool_values(input, *how, bool(ceil_mode)), None
@@ -123,9 +123,16 @@ def _max_pools(n: int) -> None:
     def indexed(F, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
         return pooled(F, both, input, kernel_size, stride, padding, dilation, ceil_mode)
 
+    def plan(shape: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+            return_indices: bool) -> Any:
+        if return_indices:
+            return None
+        return *prepare(f"max_pool{n}d", n, shape, kernel_size, stride, padding, dilation, ceil_mode), ceil_mode
+
     plain.__doc__ = f"The maximum of each window of the last {n} dimensions; with ``return_indices`` also its place."
     indexed.__doc__ = f"The maximum of each window of the last {n} dimensions and its place."
-    composite(plain, name=f"max_pool{n}d", places=("torch", "functional"), **_node("MaxPool#DWithIndices", n))
+    composite(plain, name=f"max_pool{n}d", places=("torch", "functional"), **_node("MaxPool#DWithIndices", n),
+        plan=("max_pool_values", plan, True) if n == 1 else ("max_pool_windows", plan))
     composite(indexed, name=f"max_pool{n}d_with_indices", **_node("MaxPool#DWithIndices", n))
 
 
@@ -268,12 +275,18 @@ def avg_pool_spread(input: Array, shape, kernel, stride, padding, ceil_mode, inc
 
 
 def _avg_pools(n: int) -> None:
-    def pool(F, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
-            divisor_override=None):
+    def plan(shape: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: Any, count_include_pad: Any,
+            divisor_override: Any) -> Any:
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
-        how = prepare(f"avg_pool{n}d", n, input, kernel_size, stride, padding, 1, ceil_mode)[:3]
-        rest = bool(ceil_mode), bool(count_include_pad), divisor_override
+        how = prepare(f"avg_pool{n}d", n, shape, kernel_size, stride, padding, 1, ceil_mode)[:3]
+        return *how, bool(ceil_mode), bool(count_include_pad), divisor_override
+
+    def pool(F, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
+            divisor_override=None):
+        *how, ceil, include, divisor = plan(tuple(input.shape), kernel_size, stride, padding, ceil_mode,
+            count_include_pad, divisor_override)
+        rest = ceil, include, divisor
         if n == 1 and not unseen(F, input):
             how = tuple((one, *row) for one, row in zip((1, 1, 0), how))
             return _as_two(F, F.avg_pool_windows, input, *how, *rest)
@@ -281,7 +294,7 @@ def _avg_pools(n: int) -> None:
 
     pool.__doc__ = f"The average of each window of the last {n} dimensions."
     composite(pool, name=f"avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",),
-        **_node("AvgPool#D", n))
+        **_node("AvgPool#D", n), plan=("avg_pool_windows", plan, *[True] * (n == 1)))
 
 
 def _averages(size: int, out: int, dtype: Any) -> Any:

@@ -232,7 +232,12 @@ def _resizing(shape: tuple[int, ...], size: Any, scale_factor: Any, mode: str, a
 _known_resizing = lru_cache(maxsize=64, typed=True)(_resizing)
 
 
-@composite(node="UpsampleBackward0", whole=("input",), layout="channels")
+def _nearest_plan(shape: Any, *how: Any) -> Any:
+    places = _known_resizing(shape, *how)[2]
+    return (places,) if places else None
+
+
+@composite(node="UpsampleBackward0", whole=("input",), layout="channels", plan=("nearest", _nearest_plan))
 def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
         antialias=False):
     """Resize the spatial dimensions to ``size``, or by ``scale_factor``.

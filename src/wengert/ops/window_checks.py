@@ -145,13 +145,13 @@ def _negative(name: str, n: int, made: list[int], size: tuple[int, ...]) -> str:
         f"but received {{{received}}}")
 
 
-def prepare(name: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
+def prepare(name: str, n: int, shape: tuple[int, ...], kernel: Any, stride: Any, padding: Any, dilation: Any,
         ceil: bool) -> tuple[tuple[int, ...], ...]:
-    """The kernel, stride, padding and dilation for each dimension, if they fit ``input``."""
+    """The kernel, stride, padding and dilation for each dimension, if they fit an input of this ``shape``."""
     try:
-        return _prepared(name, n, tuple(input.shape), kernel, stride, padding, dilation, ceil)
+        return _prepared(name, n, shape, kernel, stride, padding, dilation, ceil)
     except TypeError:  # a list, say
-        return _prepared.__wrapped__(name, n, tuple(input.shape), kernel, stride, padding, dilation, ceil)
+        return _prepared.__wrapped__(name, n, shape, kernel, stride, padding, dilation, ceil)
 
 
 @lru_cache(maxsize=1024, typed=True)

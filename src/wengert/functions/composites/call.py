@@ -15,6 +15,7 @@ from ...graph.interceptors import Call, run_interceptors
 from ...graph.modes import modes
 from ...graph.node import next_sequence
 from ...ops.errors import must_be
+from ...ops.operator import TABLE
 from ...ops.spellings import OTHER_NAMES, renamed
 from ...tensor import classes, functions
 from ...tensor.autograd_meta import AccumulateGrad, edge_of, requires_grad
@@ -61,12 +62,21 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
                 raise
             raise better from error
 
-    public = first_native(native_composed(op.name, params, op.defaults), call)
+    public = first_native(_short_cut(op, params), call)
     public.__name__ = public.__qualname__ = op.name
     public.__doc__ = op.doc or None
     if op.grad is not None:
         return one_step(op, public)
     return public
+
+
+def _short_cut(op: Composite, params: tuple[str, ...]) -> Any:
+    """The native call of a composite, if it has one: one of an operator, with what its plan makes of the arguments."""
+    if op.plan is None:
+        return native_composed(op.name, params, op.defaults)
+    target, plan, *unrecorded = op.plan
+    exact = not unrecorded and op.node in (None, getattr(TABLE[target], "node_name", None))
+    return native_composed(op.name, params, op.defaults, (target, plan), exact)
 
 
 def first_native(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,43 @@
+/* Forwards that are one kernel, which an operation calls without Python between them: of arrays that lie row by row, as the layouts that
+ * their declarations name are what the kernel gives then. What a kernel does not handle is left to the definition in Python. */
+#include "operation.h"
+
+typedef PyObject *(*kernel)(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+static PyObject *answer_of(kernel f, PyObject *const *row, Py_ssize_t count)
+{
+    if (!PyArray_IS_C_CONTIGUOUS((PyArrayObject *)row[0])) return NULL;
+    PyObject *found = f(NULL, row, count);
+    if (found == Py_NotImplemented) Py_CLEAR(found);
+    return found;
+}
+
+/* The arguments of the operator, in the order of the kernel's. */
+#define DIRECT(name, kernel, ...)                                            \
+    static PyObject *name(PyArrayObject *a, PyObject *const *args)           \
+    {                                                                        \
+        PyObject *const row[] = {(PyObject *)a, __VA_ARGS__};                \
+        return answer_of(kernel, row, (Py_ssize_t)(sizeof row / sizeof *row)); \
+    }
+DIRECT(averages, avg_pool, args[4], args[1], args[2], args[3], args[5], args[6])
+DIRECT(largest_values, max_pool_values, args[5], args[1], args[2], args[3], args[4])
+DIRECT(windows, im2col, args[1], args[4], args[3], args[2])
+
+/* max_pool_windows(input, kernel, stride, padding, dilation, ceil_mode); one window that is all of an image has a quicker way */
+static PyObject *largest(PyArrayObject *a, PyObject *const *args)
+{
+    PyObject *const row[] = {(PyObject *)a, args[5], args[1], args[2], args[3], args[4]};
+    const int axes = PyTuple_CheckExact(args[1]) ? (int)PyTuple_GET_SIZE(args[1]) : 0, ndim = PyArray_NDIM(a);
+    int whole = axes <= ndim;
+    for (int k = 0; whole && k < axes; k++) whole = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[1], k)) == PyArray_DIM(a, ndim - axes + k);
+    return whole ? NULL : answer_of(max_pool, row, 6);
+}
+
+view_forward direct_forward_of(PyObject *name)
+{
+    static const struct { const char *name; view_forward forward; } known[] = {
+        {"avg_pool_windows", averages}, {"max_pool_windows", largest}, {"max_pool_values", largest_values}, {"unfold_columns", windows}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
+    return NULL;
+}

@@ -1,0 +1,121 @@
+/* Places of numbers as arrays: where a mask is true, and the numbers at such places, of arrays so small that NumPy's way in takes longer. */
+#include "operation.h"
+
+enum { FEW = 4096 };
+
+#define PLACES_OF(TYPE)                                                                  \
+    {                                                                                    \
+        const TYPE *x = PyArray_DATA(a);                                                 \
+        for (npy_intp i = 0; i < n; i++) flat[count] = (int16_t)i, count += x[i] != 0;   \
+        break;                                                                           \
+    }
+
+/* The flat places of what is not zero, and how many there are; -1 where this is not for the array. */
+static npy_intp flat_places(PyArrayObject *a, int16_t *flat)
+{
+    const npy_intp n = PyArray_SIZE(a);
+    npy_intp count = 0;
+    if (n > FEW || !PyArray_NDIM(a) || !PyArray_ISCARRAY_RO(a)) return -1;
+    switch (PyArray_TYPE(a)) {
+    case NPY_BOOL: PLACES_OF(npy_bool)
+    case NPY_INT64: PLACES_OF(int64_t)
+    case NPY_FLOAT: PLACES_OF(float)
+    case NPY_DOUBLE: PLACES_OF(double)
+    default: return -1;
+    }
+    return count;
+}
+
+/* The places along each axis of flat ones: number i of axis d to to[d][i * step]. */
+static void spread_places(PyArrayObject *a, const int16_t *flat, npy_intp count, int64_t *const *to, npy_intp step)
+{
+    const int last = PyArray_NDIM(a) - 1;
+    npy_intp before = 0, place[NPY_MAXDIMS] = {0};
+    for (npy_intp i = 0; i < count; i++) {
+        place[last] += flat[i] - before, before = flat[i];
+        for (int d = last; d > 0 && place[d] >= PyArray_DIM(a, d); d--) {
+            place[d - 1] += place[d] / PyArray_DIM(a, d);
+            place[d] %= PyArray_DIM(a, d);
+        }
+        for (int d = 0; d <= last; d++) to[d][i * step] = place[d];
+    }
+}
+
+/* nonzero(input) */
+static PyObject *rows_of_places(PyArrayObject *a, PyObject *const *args)
+{
+    int16_t flat[FEW + 1];
+    int64_t *to[NPY_MAXDIMS];
+    (void)args;
+    const npy_intp shape[2] = {flat_places(a, flat), PyArray_NDIM(a)};
+    PyArrayObject *y = shape[0] < 0 ? NULL : (PyArrayObject *)PyArray_SimpleNew(2, (npy_intp *)shape, NPY_INT64);
+    for (int d = 0; y && d < shape[1]; d++) to[d] = (int64_t *)PyArray_DATA(y) + d;
+    if (y) spread_places(a, flat, shape[0], to, shape[1]);
+    return (PyObject *)y;
+}
+
+PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    int16_t flat[FEW + 1];
+    int64_t *to[NPY_MAXDIMS];
+    (void)module;
+    if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
+    PyArrayObject *a = (PyArrayObject *)args[0];
+    npy_intp n = PyArray_CheckExact(args[0]) ? flat_places(a, flat) : -1;
+    if (n < 0) NOT_HANDLED();
+    PyObject *found = PyList_New(PyArray_NDIM(a));
+    for (int d = 0; found && d < PyArray_NDIM(a); d++) {
+        PyObject *row = PyArray_SimpleNew(1, &n, NPY_INT64);
+        if (!row) Py_CLEAR(found);
+        else to[d] = PyArray_DATA((PyArrayObject *)row), PyList_SET_ITEM(found, d, row);
+    }
+    if (found) spread_places(a, flat, n, to, 1);
+    return found;
+}
+
+/* Where each row of the result begins in `a`, in numbers of a row's: from `many` arrays of places for the first dimensions; 0 where one
+ * is out of range or not a plain row. */
+static int starts_of(PyArrayObject *a, PyObject *list, int many, npy_intp count, int64_t *starts)
+{
+    memset(starts, 0, count * sizeof *starts);
+    for (int d = 0; d < many; d++) {
+        PyArrayObject *index = (PyArrayObject *)PyList_GET_ITEM(list, d);
+        if (!PyArray_CheckExact(index) || PyArray_TYPE(index) != NPY_INT64 || PyArray_NDIM(index) != 1 || PyArray_DIM(index, 0) != count || !PyArray_ISCARRAY_RO(index))
+            return 0;
+        const int64_t *at_ = PyArray_DATA(index), n = PyArray_DIM(a, d);
+        for (npy_intp i = 0; i < count; i++) {
+            if (at_[i] < -n || at_[i] >= n) return 0;
+            starts[i] = starts[i] * n + at_[i] + (at_[i] < 0 ? n : 0);
+        }
+    }
+    return 1;
+}
+
+/* index(input, indices, exact): at rows of places for the first dimensions */
+static PyObject *at_places(PyArrayObject *a, PyObject *const *args)
+{
+    int64_t starts[FEW];
+    const int many = PyList_CheckExact(args[1]) ? (int)PyList_GET_SIZE(args[1]) : 0, ndim = PyArray_NDIM(a);
+    if (!many || many > ndim || !PyArray_ISCARRAY_RO(a) || !PyArray_CheckExact(PyList_GET_ITEM(args[1], 0))) return NULL;
+    const npy_intp count = PyArray_SIZE((PyArrayObject *)PyList_GET_ITEM(args[1], 0));
+    npy_intp shape[NPY_MAXDIMS] = {count}, width = PyArray_ITEMSIZE(a);
+    for (int d = many; d < ndim; d++) {
+        if (PyArray_DIM(a, d) < 2) return NULL; /* whose place in memory is not told by its step */
+        shape[d - many + 1] = PyArray_DIM(a, d), width *= PyArray_DIM(a, d);
+    }
+    if (!count || count > FEW || count * width > FEW * 8 || !starts_of(a, args[1], many, count, starts)) return NULL;
+    Py_INCREF(PyArray_DESCR(a));
+    PyArrayObject *y = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), ndim - many + 1, shape, NULL, NULL, 0, NULL);
+    char *to = y ? PyArray_BYTES(y) : NULL;
+    const char *from = PyArray_BYTES(a);
+    if (width == 4)
+        for (npy_intp i = 0; y && i < count; i++) memcpy(to + i * 4, from + starts[i] * 4, 4);
+    else
+        for (npy_intp i = 0; y && i < count; i++) memcpy(to + i * width, from + starts[i] * width, width);
+    return (PyObject *)y;
+}
+
+view_forward places_forward_of(PyObject *name)
+{
+    return !PyUnicode_CompareWithASCIIString(name, "nonzero") ? rows_of_places : !PyUnicode_CompareWithASCIIString(name, "index") ? at_places : NULL;
+}

@@ -1,0 +1,115 @@
+"""Composites that are one call of an operator, by the plan that the extension remembers, against their definitions."""
+
+from __future__ import annotations
+
+import pytest
+
+import wengert as torch
+from wengert.ops.operator import TABLE
+from wengert.tensor.functions import function
+from wengert.tensor.native_call import available
+
+pytestmark = pytest.mark.skipif(not available, reason="the extension was not built")
+
+F = torch.nn.functional
+
+CALLS = {
+    "avg_pool1d": [((2, 3, 8), (2,)), ((3, 8), (3, 2, 1))],
+    "avg_pool2d": [((2, 3, 8, 8), (2,)), ((3, 8, 9), ((2, 3), None, 1, True)),
+        ((2, 3, 8, 8), (3, 2, 1, False, False, 5))],
+    "avg_pool3d": [((1, 2, 4, 4, 4), (2,)), ((2, 5, 4, 4), (3, 1, 1))],
+    "max_pool1d": [((2, 3, 8), (2,)), ((3, 8), (3, 2, 1))],
+    "max_pool2d": [((2, 3, 8, 8), (2,)), ((3, 8, 9), ((2, 3), None, 1, 1, True)), ((1, 2, 3, 3), (3,))],
+    "max_pool3d": [((1, 2, 4, 4, 4), (2,)), ((2, 5, 4, 4), (3, 1, 1))],
+    "unfold_windows": [((2, 3, 8, 8), (3,)), ((3, 8, 8), ((2, 3), 2, 1, 2))],
+    "interpolate": [((2, 3, 4, 4), (None, 2)), ((2, 3, 4), (6,)), ((2, 3, 4, 4), (None, 1.5, "nearest-exact")),
+        ((2, 3, 4, 4), ((4, 4),)), ((2, 3, 4, 4), ((6, 6), None, "bilinear"))],
+}
+CASES = [(name, shape, args) for name, rows in CALLS.items() for shape, args in rows]
+
+
+def both(name):
+    """The composite with its native call, and as it is defined."""
+    public = function(name)
+    return public, public.__wrapped__
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize(("name", "shape", "args"), CASES, ids=str)
+def test_they_give_what_their_definitions_give(name, shape, args, dtype):
+    quick, slow = both(name)
+    x = torch.randn(shape, dtype=torch.float64).to(dtype)
+    for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+        with mode():
+            for one in (x, x.transpose(-1, -2), x[..., ::2]):
+                if name == "max_pool2d" and one.shape[-1] < 3:
+                    continue
+                for _ in range(2):  # the second by what is remembered
+                    try:
+                        expected = slow(one, *args)
+                    except RuntimeError as refused:
+                        with pytest.raises(RuntimeError) as again:
+                            quick(one, *args)
+                        assert str(again.value) == str(refused)
+                        continue
+                    found = quick(one, *args)
+                    assert torch.equal(found, expected)
+                    assert found.stride() == expected.stride()
+                    assert found.is_inference() == expected.is_inference()
+
+
+@pytest.mark.parametrize(("name", "shape", "args"), CASES, ids=str)
+def test_gradients_and_nodes_are_the_definition_s(name, shape, args):
+    quick, slow = both(name)
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    for _ in range(2):
+        found, expected = quick(x, *args), slow(x, *args)
+        assert found.grad_fn.name() == expected.grad_fn.name()
+        assert [edge[0].name() for edge in found.grad_fn.next_functions] == [
+            edge[0].name() for edge in expected.grad_fn.next_functions]
+        seed = torch.randn(found.shape, dtype=torch.float64)
+        assert torch.equal(torch.autograd.grad(found, x, seed)[0], torch.autograd.grad(expected, x, seed)[0])
+    assert torch.autograd.gradcheck(lambda t: quick(t, *args), (x,))
+
+
+def test_they_are_seen_by_transforms():
+    x = torch.randn(3, 2, 4, 4)
+    assert torch.equal(torch.vmap(lambda t: F.avg_pool2d(t, 2))(x), F.avg_pool2d(x, 2))
+    found = torch.func.grad(lambda t: F.avg_pool3d(t, 2).sum())(torch.randn(1, 1, 2, 2, 2))
+    assert torch.equal(found, torch.full((1, 1, 2, 2, 2), 0.125))
+    with torch.profiler.profile() as profile:
+        F.max_pool2d(x, 2)
+    assert any("max_pool2d" in e.key for e in profile.key_averages())
+
+
+def test_what_is_equal_and_of_another_kind_is_not_taken_for_it():
+    x = torch.randn(1, 1, 4, 4)
+    F.avg_pool2d(x, 2, 2, 0, True)
+    with pytest.raises(TypeError):
+        F.avg_pool2d(x, 2, 2, 0, 1)
+    F.avg_pool2d(x, 1)
+    with pytest.raises(TypeError):
+        F.avg_pool2d(x, 1.0)
+
+
+def test_refusals_are_repeated():
+    x = torch.randn(1, 1, 4, 4)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="Output size is too small"):
+            F.max_pool2d(x, 5)
+        with pytest.raises(RuntimeError, match="divisor must be not zero"):
+            F.avg_pool2d(x, 2, divisor_override=0)
+
+
+def test_more_plans_than_are_kept():
+    x = torch.arange(40.0).reshape(1, 1, 5, 8)
+    for size in range(1, 1100):
+        F.interpolate(x, (5, size))
+    assert torch.equal(F.interpolate(x, (5, 16)), x.repeat_interleave(2, 3))
+
+
+def test_plans_name_operators_and_their_first_argument():
+    planned = [op for op in TABLE.values() if getattr(op, "plan", None) is not None]
+    assert len(planned) >= 8
+    for op in planned:
+        assert TABLE[op.plan[0]].params[0] == op.params[0] == "input"
