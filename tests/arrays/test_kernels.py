@@ -1304,6 +1304,12 @@ def test_small_matrices(n, batch, dtype):
             close(behind, got, ulps=4000, scale=10)
 
 
+def _matrices(rng, shape, dtype):
+    """Random ones, complex where the type is."""
+    a = rng.standard_normal(shape)
+    return (a + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else a).astype(dtype)
+
+
 def _put_together(name, a):
     """The matrices whose factors a kernel of LAPACK's and its plain definition find, put together again."""
     for kernel in (getattr(K, name), K.plain(name)):
@@ -1329,7 +1335,7 @@ def _put_together(name, a):
                 p, low, up = parts(lu, pivots)
                 yield p @ low @ up
         elif name == "symmetric":
-            for upper, part in ((False, a), (True, a.swapaxes(-1, -2))):
+            for upper, part in ((False, a), (True, a.conj().swapaxes(-1, -2))):
                 values, v = kernel(part, upper, True)
                 np.testing.assert_allclose(kernel(part, upper, False)[0], values, rtol=1e-3, atol=1e-4)
                 low = (v * values[..., None, :]) @ v.conj().swapaxes(-1, -2)
@@ -1349,12 +1355,11 @@ def _put_together(name, a):
             yield a + (up.conj().swapaxes(-1, -2) @ up - whole)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 @pytest.mark.parametrize("shape", [(1, 1), (5, 5), (3, 4, 4), (2, 2, 6, 3), (3, 6), (70, 70)])
 @pytest.mark.parametrize("name", ["orthogonal", "singular", "lu_factor", "symmetric", "eigen", "cholesky"])
 def test_decompositions_give_the_matrices_back(name, shape, dtype):
-    rng = np.random.default_rng(4)
-    a = rng.standard_normal(shape).astype(dtype)
+    a = _matrices(np.random.default_rng(4), shape, dtype)
     if name in ("symmetric", "eigen", "cholesky") and shape[-1] != shape[-2]:
         pytest.skip("of square matrices alone")
     if name == "symmetric":
@@ -1364,13 +1369,13 @@ def test_decompositions_give_the_matrices_back(name, shape, dtype):
             np.testing.assert_allclose(again, a, rtol=1e-3, atol=2e-4)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 @pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
 @pytest.mark.parametrize("n", [1, 5, 70])
 def test_systems(n, batch, dtype):
     rng = np.random.default_rng(5)
-    a = (rng.standard_normal((*batch, n, n)) + n * np.eye(n)).astype(dtype)
-    b = rng.standard_normal((*batch, n, 3)).astype(dtype)
+    a = _matrices(rng, (*batch, n, n), dtype) + n * np.eye(n, dtype=dtype)
+    b = _matrices(rng, (*batch, n, 3), dtype)
     near = {"rtol": 1e-3, "atol": 1e-4}
     for system, solve, factor in ((K.solve_once, K.lu_solve, K.lu_factor),
             tuple(map(K.plain, ("solve_once", "lu_solve", "lu_factor")))):
