@@ -104,22 +104,28 @@ static void F(conv_broad_leave)(const struct broad *w, size filter, size at, con
 static void F(conv_broad_part)(const struct broad *w, size window, REAL *sums, const REAL *filters, size p, size end, size block, int half, int first)
 {
     const struct reach *r = w->reach ? &w->reach[window / GEMM_ROWS] : NULL;
+    const size *place = w->place + window;
+    size filled[GEMM_ROWS]; /* the last batch may have fewer images than the list: none of the others is read */
+    if (window + GEMM_ROWS > w->windows) {
+        for (int i = 0; i < GEMM_ROWS; i++) filled[i] = place[window + i < w->windows ? i : 0];
+        place = filled;
+    }
     const REAL *start = first ? filters + w->depth * GEMM_COLUMNS : NULL;
     void (*const tile)(REAL *restrict, const REAL *restrict, const size *restrict, const size *restrict, const REAL *restrict, size, size, const REAL *restrict) =
         half ? F(conv_broad_half) : F(conv_broad_tile);
     if (!r || r->all) {
         const size from = r && r->depth[0] * w->deep > p ? r->depth[0] * w->deep : p, to = r && r->depth[1] * w->deep < end ? r->depth[1] * w->deep : end;
-        if (from < to || start) tile(sums, w->source, w->place + window, w->offset + from, filters + from * GEMM_COLUMNS, from < to ? to - from : 0, block, start);
+        if (from < to || start) tile(sums, w->source, place, w->offset + from, filters + from * GEMM_COLUMNS, from < to ? to - from : 0, block, start);
         return;
     }
     for (size z = r->depth[0]; z < r->depth[1]; z++) {
         size from = z * w->deep + r->line[0] * w->high, to = z * w->deep + r->line[1] * w->high;
         from = from > p ? from : p, to = to < end ? to : end;
         if (from >= to) continue;
-        tile(sums, w->source, w->place + window, w->offset + from, filters + from * GEMM_COLUMNS, to - from, block, start);
+        tile(sums, w->source, place, w->offset + from, filters + from * GEMM_COLUMNS, to - from, block, start);
         start = NULL;
     }
-    if (start) tile(sums, w->source, w->place + window, w->offset, filters, 0, block, start);
+    if (start) tile(sums, w->source, place, w->offset, filters, 0, block, start);
 }
 
 /* The results of some images and some panels of filters. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 from typing import Any
@@ -198,8 +199,11 @@ for shape, filters in (((2, 5, 7, 9), 2), ((2, 5, 7, 9), 40), ((1, 8, 8, 16), 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="pages are protected by Linux's library")
-def test_nothing_behind_the_arrays_is_read() -> None:
-    assert subprocess.run([sys.executable, "-c", GUARDED], check=False, timeout=100).returncode == 0
+@pytest.mark.parametrize("instructions", ["avx512", "avx2", "baseline"])
+def test_nothing_behind_the_arrays_is_read(instructions: str) -> None:
+    """With each instruction set that the processor has."""
+    environment = {**os.environ, "WENGERT_ISA": instructions}
+    assert subprocess.run([sys.executable, "-c", GUARDED], check=False, timeout=100, env=environment).returncode == 0
 
 
 def test_filters_that_are_not_finite() -> None:
