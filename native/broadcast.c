@@ -2,6 +2,7 @@
 #include "fast.h"
 
 #include "pool.h"
+#include "stream.h"
 
 enum {
     BLOCK = 4096,     /* bytes of a buffer in which rows are brought together */
@@ -242,6 +243,46 @@ static void run_blocks(const struct fast_job *job, size begin, size end)
     }
 }
 
+/* ---- results that go past the caches ---- */
+
+/* Whether all operands together are more than the caches hold, the result is dense, and none of what is read. */
+static int is_streamed(const struct fast_job *job, size total)
+{
+    const int inner = job->axes - 1, last = job->operands - 1;
+    size bytes = total * job->width[last];
+    if (job->strides[last][inner] != job->width[last] || job->axes > 2 ||
+        (inner && job->strides[last][0] != job->shape[1] * job->width[last]) || stream_head(job->data[last], job->width[last]) < 0)
+        return 0;
+    for (int k = 0; k < last; k++) {
+        if (job->data[k] == job->data[last]) return 0;
+        if (job->strides[k][0] && job->strides[k][inner]) bytes += total * job->width[k];
+    }
+    return stream_worth(bytes);
+}
+
+/* `n` elements of one axis. */
+static void run_streamed(const struct fast_job *job, char *const *data, size n)
+{
+    const int inner = job->axes - 1, last = job->operands - 1;
+    const npy_intp width = job->width[last];
+    _Alignas(STREAM_LINE) char buffer[STREAM_BLOCK];
+    npy_intp steps[MAX_OPERANDS], count = stream_head(data[last], width);
+    char *here[MAX_OPERANDS];
+    for (int k = 0; k <= last; k++) steps[k] = job->strides[k][inner];
+    if (!count) count = STREAM_BLOCK / width;
+    for (size at = 0; at < n; at += count, count = STREAM_BLOCK / width) {
+        if (count > n - at) count = n - at;
+        char *const to = data[last] + at * width;
+        for (int k = 0; k < last; k++) here[k] = data[k] + at * steps[k];
+        here[last] = buffer;
+        npy_intp many = count;
+        job->loop->function(here, &many, steps, job->loop->data);
+        if ((uintptr_t)to % STREAM_LINE) memcpy(to, buffer, count * width);
+        else stream_out(to, buffer, count * width);
+    }
+    stream_end();
+}
+
 /* ---- rows of arithmetic: one call for all of them ---- */
 
 static int are_rows(const struct fast_job *job)
@@ -259,6 +300,14 @@ static int are_rows(const struct fast_job *job)
 static void run_rows(const struct fast_job *job, char *const *data, size rows)
 {
     const int inner = job->axes - 1;
+    if (job->streamed) {
+        for (size r = 0; r < rows; r++) {
+            char *here[3];
+            for (int k = 0; k < 3; k++) here[k] = data[k] + r * job->strides[k][inner - 1];
+            run_streamed(job, here, job->shape[inner]);
+        }
+        return;
+    }
     const size n = job->shape[inner];
     size step[3], row[3];
     for (int k = 0; k < 3; k++) step[k] = job->strides[k][inner] != 0, row[k] = job->strides[k][inner - 1] / job->width[k];
@@ -294,7 +343,8 @@ static void fast_task(void *context, size begin, size end, int chunk)
     if (job->split_inner) {
         count = end - begin;
         for (int k = 0; k < job->operands; k++) data[k] += begin * steps[k];
-        job->loop->function(data, &count, steps, job->loop->data);
+        if (job->streamed) run_streamed(job, data, count);
+        else job->loop->function(data, &count, steps, job->loop->data);
         return;
     }
     size rest = begin;
@@ -318,12 +368,13 @@ static void fast_task(void *context, size begin, size end, int chunk)
 void fast_run(struct fast_job *job, double cost, size total, size bytes)
 {
     const size outer = total / (job->shape[job->axes - 1] ? job->shape[job->axes - 1] : 1);
-    job->split_inner = job->axes == 1;
+    job->split_inner = job->axes == 1, job->streamed = 0;
     if (!total) return;
     if (bytes < WORTH_RELEASING) {
         fast_task(job, 0, job->split_inner ? total : outer, 0);
         return;
     }
+    job->streamed = is_streamed(job, total);
     int chunks = pool_chunks(total, cost);
     if (!job->split_inner && chunks > outer) chunks = (int)outer;
     Py_BEGIN_ALLOW_THREADS
@@ -341,6 +392,10 @@ static void copy_task(void *context, size begin, size end, int chunk)
     (void)chunk;
     if (along < 0) {
         const char *from = job->data[0] + begin * job->strides[0][0];
+        if (job->streamed) {
+            stream_copy(job->data[1] + begin * job->width[0], from, (end - begin) * job->width[0]);
+            return;
+        }
         kernels->scatter(job->data[1] + begin * job->strides[1][0], job->strides[1][0], 0, from, job->width[0], end - begin, job->strides[0][0], 1, 0);
         return;
     }
@@ -380,6 +435,7 @@ void fast_copy(PyArrayObject *x, char *to, const npy_intp *strides)
     }
     fast_join_axes(&job, ndim, shape);
     const size items = job.axes == 1 ? total : total / job.shape[job.axes - 1];
+    job.streamed = is_streamed(&job, total) && job.strides[0][0] == job.width[0];
     if (PyArray_NBYTES(x) < WORTH_RELEASING) {
         copy_task(&job, 0, items, 0);
         return;

@@ -3,6 +3,7 @@
 
 #include "fast.h"
 #include "pool.h"
+#include "stream.h"
 
 /* Below this many elements the GIL is kept. */
 static const size WORTH_RELEASING = 1 << 13;
@@ -12,12 +13,26 @@ struct cast_job {
     void (*narrow)(uint16_t *, const float *, size);
     char *to;
     const char *from;
+    int streamed;
 };
 
 static void cast_task(void *context, size begin, size end, int chunk)
 {
     const struct cast_job *job = context;
+    const size width = job->widen ? sizeof(float) : sizeof(uint16_t), head = stream_head(job->to + begin * width, width);
     (void)chunk;
+    if (job->streamed && head >= 0) {
+        _Alignas(STREAM_LINE) char buffer[STREAM_BLOCK];
+        for (size at = begin, n = head ? head : STREAM_BLOCK / width; at < end; at += n, n = STREAM_BLOCK / width) {
+            if (n > end - at) n = end - at;
+            if (job->widen) job->widen((float *)buffer, (const uint16_t *)job->from + at, n);
+            else job->narrow((uint16_t *)buffer, (const float *)job->from + at, n);
+            if (at == begin && head) memcpy(job->to + at * width, buffer, n * width);
+            else stream_out(job->to + at * width, buffer, n * width);
+        }
+        stream_end();
+        return;
+    }
     if (job->widen) job->widen((float *)job->to + begin, (const uint16_t *)job->from + begin, end - begin);
     else job->narrow((uint16_t *)job->to + begin, (const float *)job->from + begin, end - begin);
 }
@@ -43,6 +58,7 @@ PyObject *cast_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count
     if (!out) return NULL;
     job.to = PyArray_BYTES(out), job.from = PyArray_BYTES(x);
     const size n = PyArray_SIZE(x);
+    job.streamed = stream_worth(n * (sizeof(float) + sizeof(uint16_t)));
     if (n < WORTH_RELEASING) {
         cast_task(&job, 0, n, 0);
         return (PyObject *)out;

@@ -72,8 +72,12 @@ static void widen(float *to, const char *from, npy_intp step, size n, int brain)
 static void widened_loop(const Fast *self, int brain, unsigned exact, char **args, const npy_intp *count, const npy_intp *steps)
 {
     float buffer[MAX_OPERANDS][BLOCK];
-    const int nin = self->nin, truth = self->single.out_type == NPY_BOOL;
+    const int nin = self->nin, truth = self->single.out_type == NPY_BOOL, rows = self->loops[NPY_FLOAT].rows;
     char *to = args[nin];
+    if (rows && !exact && steps[0] == 2 && steps[1] == 2 && steps[2] == 2) {
+        kernels->combine_narrow(rows, brain, (uint16_t *)to, (const uint16_t *)args[0], (const uint16_t *)args[1], *count);
+        return;
+    }
     for (size at = 0; at < *count; at += BLOCK) {
         npy_intp n = *count - at < BLOCK ? *count - at : BLOCK, own[MAX_OPERANDS];
         char *data[MAX_OPERANDS];
@@ -119,7 +123,7 @@ static void exact_loop(char **args, const npy_intp *count, const npy_intp *steps
     widened_loop(call->self, call->brain, call->numbers, args, count, steps);
 }
 
-/* Signs are the highest bits of both types, so that these need not be widened. */
+/* Signs are the highest bits of both types, so that what looks at no more need not be widened. */
 #define SIGN_LOOP(name, expression)                                                                 \
     static void name##_loop(char **args, const npy_intp *count, const npy_intp *steps, void *unused) \
     {                                                                                               \
@@ -140,6 +144,39 @@ static void exact_loop(char **args, const npy_intp *count, const npy_intp *steps
     }
 SIGN_LOOP(negative, x ^ 0x8000)
 SIGN_LOOP(absolute, x & 0x7fff)
+/* Nothing where a number is below zero or minus zero, which is up to minus infinity; beyond are NaN. */
+enum { MINUS_HALF = 0xfc00, MINUS_BRAIN = 0xff80 };
+SIGN_LOOP(relu_half, x >= 0x8000 && x <= MINUS_HALF ? 0 : x)
+SIGN_LOOP(relu_brain, x >= 0x8000 && x <= MINUS_BRAIN ? 0 : x)
+static inline void relu_grad_bits(char **args, npy_intp n, const npy_intp *steps, uint16_t least)
+{
+#define EACH(G, X, TO)                                                          \
+    for (npy_intp i = 0; i < n; i++) {                                          \
+        const uint16_t x = X;                                                   \
+        TO = (uint16_t)((x >= 0x8000 && x <= least) || x == 0 ? 0 : G);         \
+    }
+    const uint16_t *g = (const uint16_t *)args[0], *result = (const uint16_t *)args[1];
+    uint16_t *to = (uint16_t *)args[2];
+    if (steps[0] == 2 && steps[1] == 2 && steps[2] == 2) EACH(g[i], result[i], to[i])
+    else EACH(*(const uint16_t *)(args[0] + i * steps[0]), *(const uint16_t *)(args[1] + i * steps[1]), *(uint16_t *)(args[2] + i * steps[2]))
+#undef EACH
+}
+static void relu_grad_half_loop(char **args, const npy_intp *count, const npy_intp *steps, void *unused)
+{
+    (void)unused;
+    relu_grad_bits(args, *count, steps, MINUS_HALF);
+}
+static void relu_grad_brain_loop(char **args, const npy_intp *count, const npy_intp *steps, void *unused)
+{
+    (void)unused;
+    relu_grad_bits(args, *count, steps, MINUS_BRAIN);
+}
+
+static const struct {
+    const char *name;
+    PyUFuncGenericFunction half, brain;
+} of_bits[] = {{"negative", negative_loop, negative_loop}, {"absolute", absolute_loop, absolute_loop}, {"relu", relu_half_loop, relu_brain_loop},
+               {"relu_grad", relu_grad_half_loop, relu_grad_brain_loop}};
 
 int fast_write_number(PyObject *number, int type, void *to)
 {
@@ -394,8 +431,9 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
             self->loops[NPY_HALF] = (struct loop){half_loop, self, truth ? NPY_BOOL : NPY_HALF, ROWS_NONE};
         self->loops[BRAIN] = (struct loop){brain_loop, self, truth ? NPY_BOOL : -1, ROWS_NONE};
     }
-    const PyUFuncGenericFunction of_signs = !strcmp(source->name, "negative") ? negative_loop : !strcmp(source->name, "absolute") ? absolute_loop : NULL;
-    if (of_signs) self->loops[NPY_HALF].function = self->loops[BRAIN].function = of_signs;
+    for (size k = 0; k < (size)(sizeof of_bits / sizeof *of_bits); k++)
+        if (!strcmp(source->name, of_bits[k].name))
+            self->loops[NPY_HALF].function = of_bits[k].half, self->loops[BRAIN].function = of_bits[k].brain;
     return (PyObject *)self;
 }
 

@@ -34,6 +34,7 @@ struct fast_job {
     char *data[MAX_OPERANDS];
     npy_intp strides[MAX_OPERANDS][MAX_AXES], width[MAX_OPERANDS]; /* width: bytes of an element */
     int split_inner; /* whether chunks are parts of the last axis, there being no other */
+    int streamed;    /* whether the result goes past the caches */
 };
 
 /* What operands broadcast to: its shape, in the order in which its axes lie in memory; order[0] is the number of the outermost. */

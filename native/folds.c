@@ -11,7 +11,7 @@ struct fold_job {
     const char *x;
     char *out;
     size n;
-    int type;
+    int type, narrow; /* narrow: of 16 bits, as narrow_kind has it */
     enum fold fold;
 };
 
@@ -29,11 +29,31 @@ enum { SHORT = 8 };
 DEFINE_SHORT(float, f32)
 DEFINE_SHORT(double, f64)
 
+/* Numbers of 16 bits as integers of the same order, which is its own inverse. */
+static inline int16_t in_order(int16_t bits) { return (int16_t)(bits ^ ((bits >> 15) & 0x7fff)); }
+
+static void extreme_narrow(uint16_t *out, const int16_t *x, size rows, size n, int narrow, int least)
+{
+    const int16_t infinity = narrow == 1 ? 0x7c00 : 0x7f80, nan = narrow == 1 ? 0x7e00 : 0x7fc0, flip = least ? -1 : 0;
+    for (size r = 0; r < rows; r++, x += n) {
+        int16_t best = INT16_MIN, magnitude = 0;
+        for (size k = 0; k < n; k++) {
+            const int16_t place = in_order(x[k]) ^ flip, bare = x[k] & 0x7fff;
+            best = place > best ? place : best, magnitude = bare > magnitude ? bare : magnitude;
+        }
+        out[r] = (uint16_t)(magnitude > infinity ? nan : in_order(best ^ flip));
+    }
+}
+
 static void fold_task(void *context, size begin, size end, int chunk)
 {
     const struct fold_job *job = context;
     const size n = job->n, rows = end - begin;
     (void)chunk;
+    if (job->narrow) {
+        extreme_narrow((uint16_t *)job->out + begin, (const int16_t *)job->x + begin * n, rows, n, job->narrow, job->fold == LEAST);
+        return;
+    }
 #define RUN(REAL, SUFFIX)                                                                                            \
     {                                                                                                                \
         const REAL *x = (const REAL *)job->x + begin * n;                                                            \
@@ -54,13 +74,14 @@ static PyObject *fold_rows(PyObject *module, PyObject *const *args, Py_ssize_t c
     const long fold = PyLong_AsLong(args[2]);
     if (PyErr_Occurred()) return NULL;
     PyArrayObject *x = (PyArrayObject *)args[0];
-    if (!PyArray_CheckExact(args[0]) || !is_real(args[0]) || !PyArray_ISCARRAY_RO(x) || rows < 1 || PyArray_SIZE(x) % rows) NOT_HANDLED();
-    struct fold_job job = {PyArray_BYTES(x), NULL, PyArray_SIZE(x) / rows, PyArray_TYPE(x), (enum fold)fold};
+    const int narrow = narrow_kind(args[0]);
+    if (!PyArray_CheckExact(args[0]) || !(narrow || is_real(args[0])) || !PyArray_ISCARRAY_RO(x) || rows < 1 || PyArray_SIZE(x) % rows) NOT_HANDLED();
+    struct fold_job job = {PyArray_BYTES(x), NULL, PyArray_SIZE(x) / rows, PyArray_TYPE(x), narrow, (enum fold)fold};
     if (!job.n || fold < LARGEST || fold > LEAST) NOT_HANDLED();
     PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(1, &rows, job.type);
     if (!out) return NULL;
     job.out = PyArray_BYTES(out);
-    const int chunks = pool_chunks(rows, 0.1 * job.n);
+    const int chunks = pool_chunks(rows, (narrow ? 0.05 : 0.1) * job.n);
     NPY_BEGIN_THREADS_DEF
     NPY_BEGIN_THREADS_THRESHOLDED(rows * job.n);
     if (chunks > 1) pool_run(fold_task, &job, rows, chunks);

@@ -173,7 +173,9 @@ enum { ROWS_NONE, ROWS_ADD, ROWS_SUBTRACT, ROWS_MULTIPLY, ROWS_DIVIDE };
     X(widen_half, (float *to, const uint16_t *from, size n))   \
     X(widen_brain, (float *to, const uint16_t *from, size n))  \
     X(narrow_half, (uint16_t *to, const float *from, size n))  \
-    X(narrow_brain, (uint16_t *to, const float *from, size n))
+    X(narrow_brain, (uint16_t *to, const float *from, size n)) \
+    X(combine_narrow, (int operation, int brain, uint16_t *out, const uint16_t *a, const uint16_t *b, size n)) \
+    X(sum_narrow, (double *out, int brain, const uint16_t *x, size n))
 
 /* Fourier transforms of `lines` lines, FOURIER_LINES at a time: fourier.inc.h */
 enum { FOURIER_LINES = 16, FOURIER_PRIME = 127 }; /* the largest radix */

@@ -138,6 +138,22 @@ static void shrink(int64_t most)
 #endif
 }
 
+/* Large pages for a new block; and where it is to be zero, pages that are when somebody looks: those that nobody writes to are not
+ * fetched. calloc would do that, but its blocks do not begin where a cache line does. */
+static void ask_for_pages(void *block, size_t room, int zeroed)
+{
+    char *start = block, *end = start;
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = ((uintptr_t)block + page - 1) / page * page;
+    start = (char *)first, end = (char *)(((uintptr_t)block + room) / page * page);
+    madvise(start, end - start, MADV_HUGEPAGE);
+    if (zeroed && madvise(start, end - start, MADV_DONTNEED)) start = end = block;
+#endif
+    if (!zeroed) return;
+    memset(block, 0, start - (char *)block);
+    memset(end, 0, (char *)block + room - end);
+}
+
 static void *large(size_t size, int zeroed)
 {
     const int class = class_of(size);
@@ -159,14 +175,9 @@ static void *large(size_t size, int zeroed)
         if (memory.kept > spare) shrink(spare > 0 ? spare : 0);
     }
     memory.slack += (int64_t)(room - size);
-    if (zeroed) return noted(calloc(1, room + sizeof(struct note)), size); /* pages that nobody writes to are not fetched */
     if (posix_memalign(&block, 64, room + sizeof(struct note))) return NULL;
-#ifdef MADV_HUGEPAGE
-    if (room >= HUGE_PAGES_FROM) {
-        const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = ((uintptr_t)block + page - 1) / page * page;
-        madvise((void *)start, room - (start - (uintptr_t)block), MADV_HUGEPAGE);
-    }
-#endif
+    if (room >= HUGE_PAGES_FROM) ask_for_pages(block, room, zeroed);
+    else if (zeroed) memset(block, 0, size);
     return noted(block, size);
 }
 

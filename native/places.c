@@ -1,67 +1,96 @@
-/* Places of numbers as arrays: where a mask is true, and the numbers at such places, of arrays so small that NumPy's way in takes longer. */
+/* Places of numbers as arrays: where a mask is true, and the numbers at such places. */
 #include "operation.h"
 
-enum { FEW = 4096 };
+enum { FEW = 4096, WIDEST = 8 }; /* elements of a block; bytes of a row */
 
-#define PLACES_OF(TYPE)                                                                  \
-    {                                                                                    \
-        const TYPE *x = PyArray_DATA(a);                                                 \
-        for (npy_intp i = 0; i < n; i++) flat[count] = (int16_t)i, count += x[i] != 0;   \
-        break;                                                                           \
+#define PLACES_OF(TYPE)                                                                              \
+    {                                                                                                \
+        const TYPE *x = (const TYPE *)PyArray_DATA(a) + begin;                                       \
+        for (npy_intp i = 0; i < n; i++) flat[count] = (int16_t)i, count += x[i] != 0;               \
+        break;                                                                                       \
     }
 
-/* The flat places of what is not zero, and how many there are; -1 where this is not for the array. */
-static npy_intp flat_places(PyArrayObject *a, int16_t *flat)
+/* The flat places of what is not zero among n numbers from `begin` on, counted from there, and how many there are. */
+static npy_intp flat_places(PyArrayObject *a, npy_intp begin, npy_intp n, int16_t *flat)
 {
-    const npy_intp n = PyArray_SIZE(a);
     npy_intp count = 0;
-    if (n > FEW || !PyArray_NDIM(a) || !PyArray_ISCARRAY_RO(a)) return -1;
     switch (PyArray_TYPE(a)) {
     case NPY_BOOL: PLACES_OF(npy_bool)
     case NPY_INT64: PLACES_OF(int64_t)
     case NPY_FLOAT: PLACES_OF(float)
     case NPY_DOUBLE: PLACES_OF(double)
+    }
+    return count;
+}
+
+#define COUNT_OF(TYPE)                                                                               \
+    {                                                                                                \
+        const TYPE *x = PyArray_DATA(a);                                                             \
+        for (npy_intp at = 0; at < size; at += BYTES) {                                              \
+            const npy_intp n = size - at < BYTES ? size - at : BYTES;                                \
+            uint8_t some = 0;                                                                        \
+            for (npy_intp i = 0; i < n; i++) some = (uint8_t)(some + (x[at + i] != 0));              \
+            count += some;                                                                           \
+        }                                                                                            \
+        break;                                                                                       \
+    }
+
+/* How many numbers are not zero; -1 where this is not for the array. */
+static npy_intp count_places(PyArrayObject *a)
+{
+    enum { BYTES = 255 };
+    const npy_intp size = PyArray_SIZE(a);
+    npy_intp count = 0;
+    if (!PyArray_NDIM(a) || !PyArray_ISCARRAY_RO(a)) return -1;
+    switch (PyArray_TYPE(a)) {
+    case NPY_BOOL: COUNT_OF(npy_bool)
+    case NPY_INT64: COUNT_OF(int64_t)
+    case NPY_FLOAT: COUNT_OF(float)
+    case NPY_DOUBLE: COUNT_OF(double)
     default: return -1;
     }
     return count;
 }
 
-/* The places along each axis of flat ones: number i of axis d to to[d][i * step]. */
-static void spread_places(PyArrayObject *a, const int16_t *flat, npy_intp count, int64_t *const *to, npy_intp step)
+/* The places along each axis: number i of axis d to to[d][i * step]. */
+static void spread_places(PyArrayObject *a, int64_t *const *to, npy_intp step)
 {
     const int last = PyArray_NDIM(a) - 1;
-    npy_intp before = 0, place[NPY_MAXDIMS] = {0};
-    for (npy_intp i = 0; i < count; i++) {
-        place[last] += flat[i] - before, before = flat[i];
-        for (int d = last; d > 0 && place[d] >= PyArray_DIM(a, d); d--) {
-            place[d - 1] += place[d] / PyArray_DIM(a, d);
-            place[d] %= PyArray_DIM(a, d);
+    const npy_intp size = PyArray_SIZE(a);
+    int16_t flat[FEW + 1];
+    npy_intp before = 0, found = 0, place[NPY_MAXDIMS] = {0};
+    for (npy_intp begin = 0; begin < size; begin += FEW) {
+        const npy_intp count = flat_places(a, begin, size - begin < FEW ? size - begin : FEW, flat);
+        for (npy_intp i = 0; i < count; i++, found++) {
+            place[last] += begin + flat[i] - before, before = begin + flat[i];
+            for (int d = last; d > 0 && place[d] >= PyArray_DIM(a, d); d--) {
+                place[d - 1] += place[d] / PyArray_DIM(a, d);
+                place[d] %= PyArray_DIM(a, d);
+            }
+            for (int d = 0; d <= last; d++) to[d][found * step] = place[d];
         }
-        for (int d = 0; d <= last; d++) to[d][i * step] = place[d];
     }
 }
 
 /* nonzero(input) */
 static PyObject *rows_of_places(PyArrayObject *a, PyObject *const *args)
 {
-    int16_t flat[FEW + 1];
     int64_t *to[NPY_MAXDIMS];
     (void)args;
-    const npy_intp shape[2] = {flat_places(a, flat), PyArray_NDIM(a)};
+    const npy_intp shape[2] = {count_places(a), PyArray_NDIM(a)};
     PyArrayObject *y = shape[0] < 0 ? NULL : (PyArrayObject *)PyArray_SimpleNew(2, (npy_intp *)shape, NPY_INT64);
     for (int d = 0; y && d < shape[1]; d++) to[d] = (int64_t *)PyArray_DATA(y) + d;
-    if (y) spread_places(a, flat, shape[0], to, shape[1]);
+    if (y) spread_places(a, to, shape[1]);
     return (PyObject *)y;
 }
 
 PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    int16_t flat[FEW + 1];
     int64_t *to[NPY_MAXDIMS];
     (void)module;
     if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
     PyArrayObject *a = (PyArrayObject *)args[0];
-    npy_intp n = PyArray_CheckExact(args[0]) ? flat_places(a, flat) : -1;
+    npy_intp n = PyArray_CheckExact(args[0]) ? count_places(a) : -1;
     if (n < 0) NOT_HANDLED();
     PyObject *found = PyList_New(PyArray_NDIM(a));
     for (int d = 0; found && d < PyArray_NDIM(a); d++) {
@@ -69,20 +98,28 @@ PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count)
         if (!row) Py_CLEAR(found);
         else to[d] = PyArray_DATA((PyArrayObject *)row), PyList_SET_ITEM(found, d, row);
     }
-    if (found) spread_places(a, flat, n, to, 1);
+    if (found) spread_places(a, to, 1);
     return found;
 }
 
-/* Where each row of the result begins in `a`, in numbers of a row's: from `many` arrays of places for the first dimensions; 0 where one
- * is out of range or not a plain row. */
-static int starts_of(PyArrayObject *a, PyObject *list, int many, npy_intp count, int64_t *starts)
+/* Whether `many` objects are plain rows of as many places. */
+static int are_places(PyObject *list, int many, npy_intp count)
 {
-    memset(starts, 0, count * sizeof *starts);
     for (int d = 0; d < many; d++) {
         PyArrayObject *index = (PyArrayObject *)PyList_GET_ITEM(list, d);
         if (!PyArray_CheckExact(index) || PyArray_TYPE(index) != NPY_INT64 || PyArray_NDIM(index) != 1 || PyArray_DIM(index, 0) != count || !PyArray_ISCARRAY_RO(index))
             return 0;
-        const int64_t *at_ = PyArray_DATA(index), n = PyArray_DIM(a, d);
+    }
+    return 1;
+}
+
+/* Where `count` rows of the result, from `begin` on, begin in `a`, in numbers of a row's: from `many` arrays of places for the first
+ * dimensions; 0 where one is out of range. */
+static int starts_of(PyArrayObject *a, PyObject *list, int many, npy_intp begin, npy_intp count, int64_t *starts)
+{
+    memset(starts, 0, count * sizeof *starts);
+    for (int d = 0; d < many; d++) {
+        const int64_t *at_ = (int64_t *)PyArray_DATA((PyArrayObject *)PyList_GET_ITEM(list, d)) + begin, n = PyArray_DIM(a, d);
         for (npy_intp i = 0; i < count; i++) {
             if (at_[i] < -n || at_[i] >= n) return 0;
             starts[i] = starts[i] * n + at_[i] + (at_[i] < 0 ? n : 0);
@@ -103,15 +140,26 @@ static PyObject *at_places(PyArrayObject *a, PyObject *const *args)
         if (PyArray_DIM(a, d) < 2) return NULL; /* whose place in memory is not told by its step */
         shape[d - many + 1] = PyArray_DIM(a, d), width *= PyArray_DIM(a, d);
     }
-    if (!count || count > FEW || count * width > FEW * 8 || !starts_of(a, args[1], many, count, starts)) return NULL;
+    /* Wide rows are NumPy's to copy. */
+    if (!count || (width > WIDEST && count * width > FEW * WIDEST) || !are_places(args[1], many, count)) return NULL;
     Py_INCREF(PyArray_DESCR(a));
     PyArrayObject *y = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), ndim - many + 1, shape, NULL, NULL, 0, NULL);
-    char *to = y ? PyArray_BYTES(y) : NULL;
+    if (!y) return NULL;
     const char *from = PyArray_BYTES(a);
-    if (width == 4)
-        for (npy_intp i = 0; y && i < count; i++) memcpy(to + i * 4, from + starts[i] * 4, 4);
-    else
-        for (npy_intp i = 0; y && i < count; i++) memcpy(to + i * width, from + starts[i] * width, width);
+    for (npy_intp begin = 0, n; begin < count; begin += n) {
+        char *to = PyArray_BYTES(y) + begin * width;
+        n = count - begin < FEW ? count - begin : FEW;
+        if (!starts_of(a, args[1], many, begin, n, starts)) {
+            Py_DECREF(y);
+            return NULL;
+        }
+        if (width == 4)
+            for (npy_intp i = 0; i < n; i++) memcpy(to + i * 4, from + starts[i] * 4, 4);
+        else if (width == 8)
+            for (npy_intp i = 0; i < n; i++) memcpy(to + i * 8, from + starts[i] * 8, 8);
+        else
+            for (npy_intp i = 0; i < n; i++) memcpy(to + i * width, from + starts[i] * width, width);
+    }
     return (PyObject *)y;
 }
 

@@ -27,13 +27,7 @@ static void sum_halves(const struct sum_job *job, size begin, size end)
     const size tiles = (job->inner + COLUMNS - 1) / COLUMNS;
     for (size item = begin; item < end; item++) {
         if (job->inner == 1) {
-            job->out[item] = 0;
-            for (size at = 0; at < job->n; at += BLOCK) {
-                const size n = job->n - at < BLOCK ? job->n - at : BLOCK;
-                widen(wide, x + item * job->n + at, n);
-                kernels->sum_rows_f32(part, wide, 1, n);
-                job->out[item] += part[0];
-            }
+            kernels->sum_narrow(&job->out[item], job->halves != NPY_HALF, x + item * job->n, job->n);
             continue;
         }
         const size outer = item / tiles, first = item % tiles * COLUMNS;

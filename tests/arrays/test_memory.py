@@ -277,3 +277,27 @@ def test_counters_in_traces(tmp_path):
 def test_there_is_no_accelerator(name):
     with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
         getattr(torch.accelerator, name)()
+
+
+@counted
+@pytest.mark.parametrize("size", [20_000, 1 << 20, (1 << 22) + 5, 5_000_000, 20_000_000])
+def test_zeros_are_zero_and_begin_where_a_line_does(size):
+    memory.empty_cache()
+    for _ in range(3):
+        a, b = np.zeros(size, np.uint8), np.empty(size, np.uint8)
+        assert a.ctypes.data % 64 == b.ctypes.data % 64 == 0
+        assert not a.any()
+        a.fill(255)
+        b.fill(255)
+        del a, b
+
+
+@counted
+def test_zeros_take_pages_when_they_are_written():
+    code = (
+        "import resource, numpy as np, wengert\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "a = np.zeros(1 << 29, np.uint8)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
+    )
+    assert int(run(code)) < 1 << 16

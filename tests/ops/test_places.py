@@ -55,3 +55,37 @@ def test_results_lie_as_the_first_operand_that_decides(torch):
     assert (rows + columns).stride() == (20, 5, 1) and (columns + rows).stride() == columns.stride()
     assert (rows[:, :, ::2] + columns[:, :, ::2]).stride() == (12, 3, 1)
     assert (torch.randn(4, 5) + columns).stride() == (1, 15, 3) and (rows[:1] + columns[:1]).stride() == (20, 5, 1)
+
+
+@pytest.mark.parametrize("shape", [(5000,), (64, 64), (70, 131), (9, 11, 130), (3, 1, 4097), (2, 2, 3000), (0, 5000)])
+def test_places_of_many_numbers(torch, shape):
+    """Flat places, taken apart: of few, of blocks, of blocks that end within a row."""
+    x = torch.arange(torch.Size(shape).numel()).reshape(shape)
+    for mask in (x % 3 == 1, x > 4000, x < 0, x >= 0):
+        flat = [i for i, m in enumerate(mask.reshape(-1).tolist()) if m]
+        rows = []
+        for i in flat:
+            row = []
+            for n in reversed(shape):
+                row, i = [i % n, *row], i // n
+            rows.append(row)
+        for kind in (torch.bool, torch.int64, torch.float32, torch.float64, torch.int32):
+            found = mask.to(kind).nonzero()
+            assert found.shape == (len(flat), len(shape)) and found.tolist() == rows
+        assert x[mask].tolist() == flat
+        given = x.float().requires_grad_()
+        given[mask].sum().backward()
+        assert given.grad.tolist() == mask.float().tolist()
+    assert torch.full((5000,), float("nan")).nonzero().shape == (5000, 1)
+
+
+def test_many_places_of_rows(torch):
+    x = torch.arange(40.0).reshape(4, 5, 2)
+    i, j = torch.arange(9000) % 4 - 2, torch.arange(9000) % 5
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.complex64, torch.bool, torch.complex128):
+        y = x.to(dtype)
+        assert y[i, j].tolist() == [y[a, b].tolist() for a, b in zip(i.tolist(), j.tolist())]
+        assert y[i, j, i % 2].tolist() == [y[a, b, a % 2].item() for a, b in zip(i.tolist(), j.tolist())]
+    i[8999] = 4
+    with pytest.raises(IndexError):
+        x[i, j]

@@ -68,8 +68,8 @@ def in_memory_order(kernel: Any, x: Any, axis: Any, keepdims: Any) -> Any:
 
 
 def fold(x: Any, axis: Any, keepdims: Any, kind: int) -> Any:
-    """``K.fold_rows`` of float32 or float64 along the last axes; None where that does not fit."""
-    if x.size < _WORTH_FOLDING or not in_doubles(x) or not K.available:
+    """``K.fold_rows`` of floating-point numbers along the last axes; None where that does not fit."""
+    if x.size < _WORTH_FOLDING or not K.available or not (in_doubles(x) or (is_half(x.dtype) and x.flags.c_contiguous)):
         return None
     n = x.ndim
     folded = n if axis is None else 1 if type(axis) is int else len(axis)

@@ -461,9 +461,11 @@ def _extreme_inside(least: bool, x: Any, axes: tuple[int, ...], keepdims: bool) 
 
 
 def _extreme(ufunc: Any, input: Any, axis: Any, keepdim: Any = False) -> Any:
+    found = fold(input, axis, keepdim, LARGEST if ufunc is np.maximum else LEAST)
+    if found is not None:
+        return found
     x = widened(input)  # which NumPy compares quickly
-    found = fold(x, axis, keepdim, LARGEST if ufunc is np.maximum else LEAST)
-    if found is None and x.dtype.char in "fd":
+    if x.dtype.char in "fd":
         found = in_memory_order(partial(_extreme_inside, ufunc is np.minimum), x, axis, keepdim)
     if found is None:
         found = ufunc.reduce(x, axis, None, None, keepdim)
