@@ -5,6 +5,7 @@
 #include "pool.h"
 
 enum { LONGEST = 65536, MOST_BESIDE = 2048, MOST_ROWS = 512, MOST_STAGES = 16, PLANS = 32 };
+enum { OF_REAL_WHOLE = FOURIER_TO_REAL + 1 }; /* a kind of transform: FOURIER_OF_REAL and its mirror image */
 
 /* exp(-2 pi i k / n), exact in the octants' corners */
 static void turn(size k, size n, double *re, double *im)
@@ -261,19 +262,54 @@ static int pass(PyArrayObject *from, PyArrayObject *to, int axis, int kind, doub
     return work ? 0 : -1;
 }
 
+/* Lines of n numbers along an axis that are their own mirror images, from their first halves. */
+#define DEFINE_MIRROR(T)                                                                                             \
+    static void mirror_##T(const T *half, T *y, size outer, size n, size inner)                                      \
+    {                                                                                                                \
+        const size kept = n / 2 + 1;                                                                                 \
+        for (size o = 0; o < outer; o++, half += 2 * kept * inner, y += 2 * n * inner) {                             \
+            memcpy(y, half, 2 * kept * inner * sizeof *y);                                                           \
+            for (size k = kept; inner == 1 && k < n; k++) y[2 * k] = half[2 * (n - k)], y[2 * k + 1] = -half[2 * (n - k) + 1]; \
+            for (size k = kept; inner > 1 && k < n; k++) {                                                           \
+                T *to = y + 2 * k * inner;                                                                           \
+                const T *from = half + 2 * (n - k) * inner;                                                          \
+                for (size i = 0; i < inner; i++) to[2 * i] = from[2 * i], to[2 * i + 1] = -from[2 * i + 1];          \
+            }                                                                                                        \
+        }                                                                                                            \
+    }
+DEFINE_MIRROR(float)
+DEFINE_MIRROR(double)
+
+/* The whole transform of real lines along an axis from its half; takes the reference. (In place, lines whose length is a power of two
+ * would be written where they push each other out of the cache.) */
+static PyArrayObject *whole(PyArrayObject *half, int axis, size n, int single)
+{
+    npy_intp shape[NPY_MAXDIMS];
+    size inner = 1;
+    memcpy(shape, PyArray_DIMS(half), PyArray_NDIM(half) * sizeof *shape);
+    shape[axis] = n;
+    for (int d = axis + 1; d < PyArray_NDIM(half); d++) inner *= shape[d];
+    PyArrayObject *y = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(half), shape, single ? NPY_CFLOAT : NPY_CDOUBLE);
+    const size outer = y ? PyArray_SIZE(y) / (n * inner) : 0;
+    if (single && y) mirror_float(PyArray_DATA(half), PyArray_DATA(y), outer, n, inner);
+    else if (y) mirror_double(PyArray_DATA(half), PyArray_DATA(y), outer, n, inner);
+    Py_DECREF(half);
+    return y;
+}
+
 /* fourier(x, axes, kind, size, scale): see wengert.arrays.plain.fourier */
 static PyObject *fourier(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 5) return PyErr_Format(PyExc_TypeError, "fourier() takes 5 arguments");
     PyArrayObject *x = (PyArrayObject *)args[0];
-    const long kind = PyLong_AsLong(args[2]), length = PyLong_AsLong(args[3]);
+    const long wanted = PyLong_AsLong(args[2]), kind = wanted == OF_REAL_WHOLE ? FOURIER_OF_REAL : wanted, length = PyLong_AsLong(args[3]);
     const long norm = PyLong_AsLong(args[4]);
     if (PyErr_Occurred()) return NULL;
     if (!PyArray_CheckExact(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_GET_SIZE(args[1]) || !PyArray_ISBEHAVED_RO(x) || !PyArray_SIZE(x)) NOT_HANDLED();
     const int type = PyArray_TYPE(x), of_real = kind == FOURIER_OF_REAL, to_real = kind == FOURIER_TO_REAL, n = (int)PyTuple_GET_SIZE(args[1]);
     const int single = of_real ? type == NPY_FLOAT : type == NPY_CFLOAT, ndim = PyArray_NDIM(x);
-    if (kind < 0 || kind > FOURIER_TO_REAL || (!single && type != (of_real ? NPY_DOUBLE : NPY_CDOUBLE)) || n > ndim) NOT_HANDLED();
+    if (kind < 0 || kind > FOURIER_TO_REAL || (!single && type != (of_real ? NPY_DOUBLE : NPY_CDOUBLE)) || n > ndim || (wanted == OF_REAL_WHOLE && n > 1)) NOT_HANDLED();
     int axes[NPY_MAXDIMS];
     double numbers = 1;
     npy_intp shape[NPY_MAXDIMS];
@@ -309,9 +345,10 @@ static PyObject *fourier(PyObject *module, PyObject *const *args, Py_ssize_t cou
         if ((out = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, single ? NPY_FLOAT : NPY_DOUBLE))) failed = pass(middle, out, axes[first], FOURIER_TO_REAL, scale, single);
         Py_DECREF(middle);
     } else out = middle;
+    const size line = PyArray_DIM(rows, axes[first]);
     Py_DECREF(rows);
     if (failed) Py_CLEAR(out);
-    return (PyObject *)out;
+    return (PyObject *)(out && wanted == OF_REAL_WHOLE ? whole(out, axes[first], line, single) : out);
 }
 
 PyMethodDef fourier_methods[] = {

@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.errors import check_countable
-from ..arrays.plain.fourier import FORWARDS, INVERSE, OF_REAL, TO_REAL, fourier
+from ..arrays.plain.fourier import FORWARDS, INVERSE, OF_REAL, OF_REAL_WHOLE, TO_REAL, fourier
 from .operator import Array, family
 from .views import axis, no_dimensions
 
@@ -57,16 +57,11 @@ def transform_real(input: Array, dims, scale, onesided):
         return fourier(input, tuple(dims), OF_REAL, 0, scale) if short else _transform(input, dims, OF_REAL, 0, scale)
     if not dims:
         return input.astype(dt.of(input.dtype).to_complex().np)
+    if len(dims) == 1:
+        return (fourier if short else _transform)(input, tuple(dims), OF_REAL_WHOLE, 0, scale)
     if short or not plain:
         return np.fft.fftn(input, axes=dims, norm=_FORWARD[scale])
-    if len(dims) > 1:
-        return _transform(input.astype(dt.of(input.dtype).to_complex().np), dims, FORWARDS, 0, scale)
-    half, d = _transform(input, dims, OF_REAL, 0, scale), dims[0]
-    n, k, before = input.shape[d], half.shape[d], (slice(None),) * d
-    y = np.empty(input.shape, half.dtype)
-    y[(*before, slice(0, k))] = half
-    np.conjugate(half[(*before, slice(n - k, 0, -1))], out=y[(*before, slice(k, None))])
-    return y
+    return _transform(input.astype(dt.of(input.dtype).to_complex().np), dims, FORWARDS, 0, scale)
 
 
 def _to_real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any) -> Any:

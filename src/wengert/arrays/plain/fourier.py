@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from wengert.arrays.plain.widen import Array
 
-FORWARDS, INVERSE, OF_REAL, TO_REAL = range(4)
+FORWARDS, INVERSE, OF_REAL, TO_REAL, OF_REAL_WHOLE = range(5)
 
 # NumPy's word for each scale, forwards and inverse.
 _FORWARDS: Any = ("backward", "ortho", "forward")
@@ -21,14 +21,14 @@ _INVERSE: Any = ("forward", "ortho", "backward")
 def fourier(x: Array, axes: tuple[int, ...], kind: int, size: int, scale: int) -> Any:
     """Return a transform of ``x``, times 1, 1/sqrt(n) or 1/n (``scale`` 0, 1, 2).
 
-    ``kind``: of complex numbers forwards or inverse, of real ones (one half of it), or to ``size`` real numbers along
-    the last of ``axes``.
+    ``kind``: of complex numbers forwards or inverse, of real ones (one half of it, or along one axis the whole), or to
+    ``size`` real numbers along the last of ``axes``.
     """
     if len(axes) == 1:  # NumPy's function of one axis is the quicker one
-        at, norm = axes[0], (_FORWARDS if kind in (FORWARDS, OF_REAL) else _INVERSE)[scale]
+        at, norm = axes[0], (_INVERSE if kind in (INVERSE, TO_REAL) else _FORWARDS)[scale]
         if kind == TO_REAL:
             return np.fft.irfft(x, size, at, norm)
-        return (np.fft.rfft if kind == OF_REAL else np.fft.fft if kind == FORWARDS else np.fft.ifft)(x, None, at, norm)
+        return (np.fft.rfft if kind == OF_REAL else np.fft.ifft if kind == INVERSE else np.fft.fft)(x, None, at, norm)
     if kind == OF_REAL:
         return np.fft.rfftn(x, axes=axes, norm=_FORWARDS[scale])
     if kind == TO_REAL:
