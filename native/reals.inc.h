@@ -15,6 +15,7 @@
 #include "winograd.inc.h"
 #include "recurrent.inc.h"
 #include "sampling.inc.h"
+#include "sampling_cells.inc.h"
 #include "pooling.inc.h"
 #include "depthwise.inc.h"
 #include "pixels.inc.h"

@@ -37,10 +37,10 @@ static inline REAL F(cubic_far)(REAL t) { return (((REAL)-0.75 * t + (REAL)3.75)
 static inline REAL F(cubic_near_slope)(REAL t) { return ((REAL)3.75 * t - (REAL)4.5) * t; }
 static inline REAL F(cubic_far_slope)(REAL t) { return ((REAL)-2.25 * t + (REAL)7.5) * t - 6; }
 
-static void F(find_neighbours)(const struct sampling *v, int axis, const REAL *grid, struct F(neighbours) *found, size n)
+/* Places along an axis as positions in the image, and the derivative of these. */
+static inline void F(find_positions)(const struct sampling *v, int axis, const REAL *grid, REAL *restrict p, REAL *restrict slope, size n)
 {
     const REAL length = (REAL)v->length[axis], scale = v->align ? (length - 1) * (REAL)0.5 : length * (REAL)0.5;
-    REAL p[SAMPLES], slope[SAMPLES], unused[SAMPLES];
     const REAL *from = grid + (v->axes - 1 - axis) * v->axis_step;
     if (v->place_step == 1) memcpy(p, from, n * sizeof *p);
     else if (v->place_step == 2) /* a step that is known takes no loads one by one */
@@ -52,6 +52,13 @@ static void F(find_neighbours)(const struct sampling *v, int axis, const REAL *g
         p[j] = v->align ? (x + 1) * scale : ((x + 1) * length - 1) * (REAL)0.5, slope[j] = scale;
     }
     if (v->mode != SAMPLING_CUBIC && v->padding != SAMPLING_ZEROS) F(bring_inside)(v, length, p, slope, n);
+}
+
+static void F(find_neighbours)(const struct sampling *v, int axis, const REAL *grid, struct F(neighbours) *found, size n)
+{
+    const REAL length = (REAL)v->length[axis];
+    REAL p[SAMPLES], slope[SAMPLES], unused[SAMPLES];
+    F(find_positions)(v, axis, grid, p, slope, n);
     if (v->mode == SAMPLING_NEAREST)
         for (size j = 0; j < n; j++) found->at[0][j] = F(rint)(p[j]), found->weight[0][j] = 1, found->slope[0][j] = 0;
     else if (v->mode == SAMPLING_LINEAR)
@@ -117,7 +124,7 @@ static int F(find_taps)(const struct sampling *v, const REAL *grid, struct F(tap
     return count;
 }
 
-static void F(sample_image)(const struct sampling *v, const REAL *image, const REAL *grid, REAL *out)
+static void F(sample_taps)(const struct sampling *v, const REAL *image, const REAL *grid, REAL *out)
 {
     struct F(taps) taps[SAMPLING_TAPS];
     for (size begin = 0; begin < v->count; begin += SAMPLES) {
@@ -139,8 +146,7 @@ static void F(sample_image)(const struct sampling *v, const REAL *image, const R
     }
 }
 
-/* Either gradient may be NULL; that of the image is added to. */
-static void F(sample_image_grad)(const struct sampling *v, const REAL *image, const REAL *grid, const REAL *g, REAL *grad_image,
+static void F(sample_taps_grad)(const struct sampling *v, const REAL *image, const REAL *grid, const REAL *g, REAL *grad_image,
     REAL *grad_grid)
 {
     struct F(taps) taps[SAMPLING_TAPS];

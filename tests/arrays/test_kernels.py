@@ -757,7 +757,7 @@ def test_resampling(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("space", [(3, 5), (1, 4), (2, 3, 4)])
+@pytest.mark.parametrize("space", [(3, 5), (1, 4), (16, 40), (2, 3, 4)])
 def test_sampling(space, dtype):
     rng = np.random.default_rng(14)
     n, c, axes = 2, 3, len(space)
@@ -773,6 +773,21 @@ def test_sampling(space, dtype):
                 found = K.grid_sample_grad(image, grid, *how, g, *wanted)
                 for got, want in zip(found, K.plain("grid_sample_grad")(image, grid, *how, g, *wanted), strict=True):
                     assert got is None is want or close(got, want, ulps=2000, scale=10) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_samples_of_infinite_pixels(dtype):
+    image = np.full((1, 2, 6, 9), np.inf, dtype)
+    grid = np.array([[-7, 0], [0, 7], [np.inf, 0], [np.nan, np.nan], [0.1, 0.2], [-1.05, 0.1]], dtype)
+    grid = np.repeat(grid, 12, 0).reshape(1, 1, -1, 2)
+    grid[0, 0, 48:60] += np.linspace(0, 0.1, 12)[:, None].astype(dtype)  # more than one register of places inside
+    with np.errstate(invalid="ignore"):
+        found, want = (f(image, grid, 0, 0, False) for f in (K.grid_sample, K.plain("grid_sample")))
+    assert np.array_equal(found, want, equal_nan=True)
+    assert not found[..., :24].any() and np.isinf(found[..., 48:]).all()  # outside is not infinity times zero
+    g = np.ones_like(found)
+    (found, _), (want, _) = (f(image, grid, 0, 0, False, g, True, False) for f in (K.grid_sample_grad, K.plain("grid_sample_grad")))
+    close(found, want, ulps=200)
 
 
 @pytest.mark.parametrize("axes", [2, 3])
