@@ -163,30 +163,9 @@ static PyArray_Descr *brought_to_half(const Operation *self, struct call *c)
     return d;
 }
 
-/* The floating type to which different types are brought, as they then are; NULL where it is not as simple as that. */
-static PyArray_Descr *brought_together(const Operation *self, struct call *c)
+/* The arguments that decide the type, as arrays of the type `d`; `d`, or NULL with an error. */
+static PyArray_Descr *brought_to(const Operation *self, struct call *c, PyArray_Descr *d, int halves)
 {
-    int wide[2] = {0, 0}, some[2] = {0, 0}; /* floating-point arrays without dimensions, with some */
-    int halves = 0, unsigned_wide = 0, complexes[2] = {0, 0};
-    for (int i = 0; i < self->floats; i++) {
-        const int p = self->float_at[i];
-        if (!c->owned[p]) continue;
-        if (PyList_CheckExact(c->raw[p])) return NULL;
-        PyArrayObject *a = (PyArrayObject *)c->raw[p];
-        PyArray_Descr *own = PyArray_DESCR(a);
-        if (own == at.f32 || own == at.f64 || own == at.c64 || own == at.c128) {
-            some[PyArray_NDIM(a) > 0] = 1;
-            wide[PyArray_NDIM(a) > 0] |= own == at.f64 || own == at.c128;
-            complexes[PyArray_NDIM(a) > 0] |= own == at.c64 || own == at.c128;
-        } else if (own->type_num == NPY_HALF || is_brain(own->type_num)) halves = 1;
-        else if (own->type_num > NPY_ULONGLONG || !PyArray_ISNBO(own->byteorder)) return NULL; /* not an integer either */
-        else unsigned_wide |= PyTypeNum_ISUNSIGNED(own->type_num) && own->type_num != NPY_UBYTE; /* which PyTorch does not join to complex numbers */
-    }
-    if (halves && !some[0] && !some[1] && !complexes[0] && !complexes[1]) return brought_to_half(self, c);
-    if (!some[1] && (halves || !some[0])) return NULL;
-    if ((complexes[0] || complexes[1]) && (halves || unsigned_wide || (self->halves & REAL) || (some[1] && complexes[0] && !complexes[1]))) return NULL;
-    const int width = wide[some[1]];
-    PyArray_Descr *d = complexes[0] || complexes[1] ? (width ? at.c128 : at.c64) : width ? at.f64 : at.f32;
     for (int i = 0; i < self->floats; i++) {
         const int p = self->float_at[i];
         if (!c->owned[p] || PyArray_DESCR((PyArrayObject *)c->raw[p]) == d) continue;
@@ -205,6 +184,96 @@ static PyArray_Descr *brought_together(const Operation *self, struct call *c)
         if (failed) return NULL;
     }
     return d;
+}
+
+/* Types of which NumPy joins two as PyTorch does. */
+static int is_everyday_integer(PyArray_Descr *d)
+{
+    const int type = d->type_num;
+    return PyArray_ISNBO(d->byteorder) && (type == NPY_BOOL || type == NPY_UINT8 || type == NPY_INT8 || type == NPY_INT16 || type == NPY_INT32 || type == NPY_INT64);
+}
+
+/* The type of truth values and integers together: arrays with dimensions decide, if they are of integers; NULL for others. */
+static PyArray_Descr *type_of_integers(const Operation *self, const struct call *c)
+{
+    PyArray_Descr *of[2] = {NULL, NULL}; /* arrays without dimensions, with some */
+    for (int i = 0; i < self->floats; i++) {
+        const int p = self->float_at[i];
+        if (!c->owned[p]) continue;
+        PyArrayObject *a = (PyArrayObject *)c->raw[p];
+        PyArray_Descr *own = PyArray_DESCR(a), **all = &of[PyArray_NDIM(a) > 0];
+        if (!is_everyday_integer(own)) return NULL;
+        if (*all && *all != own) {
+            if (!(own = PyArray_PromoteTypes(*all, own))) return NULL;
+            Py_DECREF(own); /* a type of NumPy's own lives on */
+        }
+        *all = own;
+    }
+    return of[1] && (of[1]->type_num != NPY_BOOL || !of[0]) ? of[1] : of[0];
+}
+
+/* The type to which different types are brought, as they then are; NULL where it is not as simple as that. */
+static PyArray_Descr *brought_together(const Operation *self, struct call *c)
+{
+    int wide[2] = {0, 0}, some[2] = {0, 0}; /* floating-point arrays without dimensions, with some */
+    int halves = 0, unsigned_wide = 0, complexes[2] = {0, 0};
+    for (int i = 0; i < self->floats; i++) {
+        const int p = self->float_at[i];
+        if (!c->owned[p]) continue;
+        if (PyList_CheckExact(c->raw[p])) return NULL;
+        PyArrayObject *a = (PyArrayObject *)c->raw[p];
+        PyArray_Descr *own = PyArray_DESCR(a);
+        if (own->type_num == NPY_BOOL && self->mixes == NO_TRUTHS) return NULL;
+        if (own == at.f32 || own == at.f64 || own == at.c64 || own == at.c128) {
+            some[PyArray_NDIM(a) > 0] = 1;
+            wide[PyArray_NDIM(a) > 0] |= own == at.f64 || own == at.c128;
+            complexes[PyArray_NDIM(a) > 0] |= own == at.c64 || own == at.c128;
+        } else if (own->type_num == NPY_HALF || is_brain(own->type_num)) halves = 1;
+        else if (own->type_num > NPY_ULONGLONG || !PyArray_ISNBO(own->byteorder)) return NULL; /* not an integer either */
+        else unsigned_wide |= PyTypeNum_ISUNSIGNED(own->type_num) && own->type_num != NPY_UBYTE; /* which PyTorch does not join to complex numbers */
+    }
+    if (self->mixes == NO_TRUTHS && halves) return NULL;
+    if (halves && !some[0] && !some[1] && !complexes[0] && !complexes[1]) return brought_to_half(self, c);
+    if (!halves && !some[0] && !some[1]) {
+        PyArray_Descr *d = self->writes ? NULL : type_of_integers(self, c);
+        return d ? brought_to(self, c, d, 0) : NULL;
+    }
+    if (!some[1] && (halves || !some[0])) return NULL;
+    if ((complexes[0] || complexes[1]) && (halves || unsigned_wide || (self->halves & REAL) || (some[1] && complexes[0] && !complexes[1]))) return NULL;
+    const int width = wide[some[1]];
+    return brought_to(self, c, complexes[0] || complexes[1] ? (width ? at.c128 : at.c64) : width ? at.f64 : at.f32, halves);
+}
+
+/* The default floating type, if it is one of ours; else NULL. */
+static PyArray_Descr *default_float(void)
+{
+    PyObject *found = PyObject_CallNoArgs(at.default_float);
+    Py_XDECREF(found); /* a type of NumPy's own lives on */
+    return found == (PyObject *)at.f32 || found == (PyObject *)at.f64 ? (PyArray_Descr *)found : NULL;
+}
+
+/* The arguments of the type `d` as those of the type that they have with a Python number, or as floating-point numbers where the operator
+ * wants those; NULL where it is not as simple as that. */
+static PyArray_Descr *brought_to_number(const Operation *self, struct call *c, PyArray_Descr *d, int number)
+{
+    if (!self->mixes || self->writes || (self->mixes == NO_TRUTHS && d->type_num == NPY_BOOL)) return d;
+    PyObject *value = number >= 0 ? c->args[number] : NULL;
+    PyArray_Descr *wanted = d;
+    const int integer = is_everyday_integer(d);
+    if (integer && (self->promote == TO_FLOAT || (value && !PyLong_CheckExact(value)))) {
+        if (!(wanted = default_float())) return NULL;
+    } else if (value && PyLong_CheckExact(value) && d->type_num == NPY_BOOL) {
+        wanted = PyArray_DescrFromType(NPY_INT64);
+        Py_DECREF(wanted);
+    }
+    if (value && PyComplex_CheckExact(value) && (wanted == at.f32 || wanted == at.f64)) {
+        if (self->halves & REAL) return NULL;
+        wanted = wanted == at.f64 ? at.c128 : at.c64;
+    }
+    if (wanted == d) return d;
+    for (int i = 0; i < self->floats; i++) /* a list is not taken apart here */
+        if (c->owned[self->float_at[i]] && PyList_CheckExact(c->raw[self->float_at[i]])) return NULL;
+    return brought_to(self, c, wanted, 0);
 }
 
 /* Whether every argument that is no tensor has its default, so that the kernel may do the forward's work. */
@@ -395,7 +464,7 @@ PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *g
     PyArray_Descr *d = common_type(self, c);
     if (!d && self->mixes) d = brought_together(self, c);
     if (!d && !self->mixes) d = mixed_type(self, c);
-    if (!d) return NULL;
+    if (!d || !(d = brought_to_number(self, c, d, number))) return NULL;
     const int floating = d == at.f32 || d == at.f64;
     c->conjugates = !(self->halves & REAL) && (d == at.c64 || d == at.c128);
     if (number >= 0 && PyComplex_CheckExact(c->args[number])) {

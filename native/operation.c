@@ -235,7 +235,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     int outputs, aux, numbers, writes, mixes, halves;
     char promote, view;
     if (keywords && PyDict_GET_SIZE(keywords)) return PyErr_Format(PyExc_TypeError, "operation() takes no keywords");
-    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiicciOipi", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
+    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiicciOiii", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
                           &floats, &wrt, &live, &saved, &consts, &outputs, &aux, &promote, &view, &numbers, &others, &writes, &mixes, &halves))
         return NULL;
     Operation *self = (Operation *)type->tp_alloc(type, 0);

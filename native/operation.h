@@ -10,6 +10,7 @@ enum { FROM_PARAM = 'p', FROM_OUTPUT = 'r', FROM_AUX = 'a', SHAPE_OF = 's' };   
 enum { RULES_TAKE_FIRST = 1 << MAX_PARAMS }; /* in `numbers`: a Python number that comes first may stay as it is */
 enum { HOLES = 'h' }; /* a list in which elements may be None; a LIST with a bit in `holes` */
 enum { NO_PROMOTION = 'n', ELEMENTWISE = 'e', TO_FLOAT = 'f' };
+enum { NO_TRUTHS = 2 }; /* of `mixes` */
 enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p', IN_ROWS = 'r', IN_ORDER = 'e' }; /* the last two: no view, and row by
  row in memory, or as its operands */
 
@@ -32,7 +33,7 @@ typedef struct {
     char promote, view;
     int numbers; /* bit i: parameter i may be a Python number */
     int holes;   /* bit i: parameter i is a list in which elements may be None */
-    int mixes;   /* the tensors that decide the type are those that are brought to it */
+    int mixes;   /* the tensors that decide the type are those that are brought to it; NO_TRUTHS: only where none is of truth values */
     int halves;  /* how numbers of 16 bits are computed: bits, or 0 for as all others */
     PyObject *(*early)(PyArrayObject *, PyObject *const *); /* a forward of the everyday case, which is asked first, or NULL */
     int writes;  /* 0, or the in-place form: the result goes into the first argument's memory */
@@ -45,7 +46,7 @@ typedef struct {
 struct classes {
     PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *inference, *uncounted, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
         *in_order_of, *flags, *ignored, *rebase, *cast,
-        *native_calls;
+        *native_calls, *default_float;
     PyObject *conjugating; /* a dict: what the method of this name gave */
     PyObject *false_, *zero, *one, *cast_name, *no_grad, *in_inference, *multi, *outputs, *np;
     PyObject *made; /* NULL, or called for every new node */

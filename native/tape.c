@@ -40,17 +40,17 @@ static Py_ssize_t slot(PyObject *type, const char *name)
 }
 
 /* tape(Tensor, PLAIN, dtype, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, INFERENCE, INFERENCE_VERSION, sequence, leaf_row, edge_of, unversioned,
- * AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED, rebase, kernels.cast, NATIVE_CALLS): what operations make */
+ * AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED, rebase, kernels.cast, NATIVE_CALLS, default_float): what operations make */
 static PyObject *tape(PyObject *module, PyObject *args)
 {
     PyObject *defaults;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOOOOOOOOOO!", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
+    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOOOOOOOOOO!O", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
                           &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.inference, &at.uncounted, &at.sequence, &at.leaf_row, &at.edge_of, &at.unversioned, &at.accumulate,
-                          &at.in_order_of, &at.flags, &at.ignored, &at.rebase, &at.cast, &PyDict_Type, &at.native_calls))
+                          &at.in_order_of, &at.flags, &at.ignored, &at.rebase, &at.cast, &PyDict_Type, &at.native_calls, &at.default_float))
         return NULL;
     PyObject *kept[] = {at.tensor, at.plain, at.dtype, at.meta_class, at.view_class, at.unset, at.modes, at.record, at.silent, at.inference, at.uncounted,
-                        at.sequence, at.leaf_row, at.edge_of, at.unversioned, at.accumulate, at.in_order_of, at.flags, at.ignored, at.rebase, at.cast, at.native_calls};
+                        at.sequence, at.leaf_row, at.edge_of, at.unversioned, at.accumulate, at.in_order_of, at.flags, at.ignored, at.rebase, at.cast, at.native_calls, at.default_float};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) Py_INCREF(kept[i]); /* for as long as the process */
     const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
         {at.tensor, "_wg_data", &at.data}, {at.tensor, "_wg_edge", &at.edge}, {at.tensor, "_wg_meta", &at.meta}, {at.tensor, "_wg_vc", &at.vc},

@@ -47,6 +47,28 @@ CALLS = {
     "mul-mask": lambda: (leaf(2), torch.tensor([True, False])),
     "div-integer": lambda: (torch.tensor(2), leaf(2)),
     "maximum-integers": lambda: (torch.rand(2, 1), torch.arange(3)),
+    "mul-integers-mask": lambda: (torch.arange(2), torch.tensor([True, False])),
+    "add-integers-types": lambda: (torch.arange(3, dtype=torch.int32), torch.arange(3), 2),
+    "add-integers-dimensions": lambda: (torch.arange(3, dtype=torch.int16), torch.tensor(2), 1),
+    "mul-mask-dimensions": lambda: (torch.tensor([True, False]), torch.tensor(7, dtype=torch.int32)),
+    "eq-bytes": lambda: (torch.arange(3, dtype=torch.uint8), torch.arange(3, dtype=torch.int8)),
+    "mul-mask-integer": lambda: (torch.tensor([True, False]), 7),
+    "mul-integers-number": lambda: (torch.arange(3), 0.5),
+    "mul-integers-complex": lambda: (torch.arange(3), 0.5j),
+    "gt-integers-number": lambda: (torch.arange(3), 1.5),
+    "div-integers": lambda: (torch.arange(3), 2),
+    "exp-integers": lambda: (torch.arange(3),),
+    "exp-mask": lambda: (torch.tensor([True, False]),),
+    "sub-types": lambda: (leaf(2, 3), torch.rand(3, requires_grad=True), 2),
+    "sub-complex": lambda: (leaf(3), complexes(2, 3), 1),
+    "sub-integers-numbers": lambda: (torch.arange(3), leaf(3), 1),
+    "sub-integers-number": lambda: (torch.arange(3), 0.5, 1),
+    "mul-real-complex": lambda: (leaf(2, 3), 2.5 - 1j),
+    "mul-real-complex-first": lambda: (2j, torch.rand(3, requires_grad=True)),
+    "add-real-complex": lambda: (torch.rand(2, 3, requires_grad=True).t(), 2j, 1),
+    "div-real-complex": lambda: (leaf(3), 2j),
+    "sub-real-complex": lambda: (leaf(3), 2j, 1),
+    "rsub-real-complex": lambda: (leaf(3), 2j, 1),
     "index": lambda: (leaf(2, 3), [None, torch.tensor([0, 2])], False),
     "add-integers": lambda: (torch.arange(3), torch.arange(3), 2),
     "mul-integers": lambda: (torch.arange(3), 7),
@@ -122,18 +144,26 @@ def test_numbers_of_two_kinds_are_brought_together():
     assert y.dtype == torch.complex64 and y.tolist() == [2 + 4j, 9 - 3j]
     y = mul(torch.arange(2), torch.tensor(0.5, dtype=torch.float64))
     assert y.dtype == torch.float64 and y.tolist() == [0.0, 0.5]
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert mul(torch.arange(2), 0.5).dtype == torch.float64 and mul(torch.arange(2), 2j).dtype == torch.complex128
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert mul(torch.rand(2), 2j).dtype == torch.complex64 and mul(torch.tensor([True]), 2).dtype == torch.int64
 
 
 def test_leaves_the_rest_to_the_general_path():
     mul, x = native_call(TABLE["mul"], object), torch.ones(2)
-    assert mul(torch.arange(2), torch.tensor([True, False])) is NotImplemented
-    assert mul(x, 2j) is NotImplemented  # the result is of another type
+    assert mul(torch.arange(2), torch.arange(2).to(torch.uint16)) is NotImplemented
+    assert mul(x.half(), 2j) is NotImplemented  # whose result is of another type
+    sub = native_call(TABLE["sub"], object)
+    assert sub(x, torch.tensor([True, False]), 1) is sub(torch.tensor([True]), 2, 1) is NotImplemented  # refused
+    assert native_call(TABLE["mul"], object, writes=1)(torch.arange(2), 0.5) is NotImplemented
+    assert native_call(TABLE["mul"], object, writes=1)(x, 2j) is NotImplemented
     assert native_call(TABLE["mul"], object, real=True)(*[torch.ones(2, dtype=torch.complex64)] * 2) is NotImplemented
     assert mul(x, torch.ones(3)) is NotImplemented  # an error, which the general path explains
-    assert mul(torch.arange(2), 0.5) is NotImplemented
     assert mul(x.half(), x.bfloat16()) is NotImplemented
     assert mul(torch.arange(2, dtype=torch.uint8), 1000) is NotImplemented
-    assert mul(torch.tensor([True]), 2) is NotImplemented
     assert mul(x, "a") is NotImplemented
     assert mul(x) is NotImplemented
     with torch.inference_mode():

@@ -22,6 +22,8 @@ from .saved_tensor_hooks import UNVERSIONED
 from .views import View
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..ops.operator import Operator
 
 _native: Any = getattr(getattr(kernels, "_native", None), "_kernels", None)
@@ -35,6 +37,9 @@ _KERNELS = ("linear", "matmul")
 # Operators whose rules take a Python number for the first argument as well as for the second.
 _NUMBERS_FIRST = frozenset(("add", "div", "mul", "rsub", "sub"))
 
+# Operators that bring their arguments to one type themselves, and refuse truth values.
+_JOIN_THEMSELVES = frozenset(("sub", "rsub"))
+
 _MOST = 16  # parameters that a native call can have
 
 
@@ -44,7 +49,7 @@ def _register_classes() -> None:
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD,
         SILENT, INFERENCE, INFERENCE_VERSION, counter, leaf_row, edge_of, UNVERSIONED, AccumulateGrad, in_order_of,
-        flags.STATE, flags.IGNORED, rebase, kernels.cast, classes.NATIVE_CALLS)
+        flags.STATE, flags.IGNORED, rebase, kernels.cast, classes.NATIVE_CALLS, dt.default_float)
 
 
 def watch(current: Any) -> None:
@@ -93,9 +98,14 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
         tuple(map(source, op.saved)), tuple(map(source, op.consts)), len(outputs), len(op.aux),
         {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"), b"v" if op.view is True else b"p" if op.view
         else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"), _numbers(op), tuple(without.get(p)
-        for p in op.params) if without else None, writes, bool(op.promote) and set(floats) == set(op.promoted),
+        for p in op.params) if without else None, writes, _mixes(op, floats),
         op.opmath | (op.kernel is not None and bool(op.promote or op.opmath or op.name in _NUMBERS_FIRST)) << 1
         | real << 2)
+
+
+def _mixes(op: Operator, floats: Sequence[str]) -> int:
+    """Whether the tensors that decide the type are brought to it; 2: unless there are truth values."""
+    return 2 if op.name in _JOIN_THEMSELVES else int(bool(op.promote) and set(floats) == set(op.promoted))
 
 
 def _source(op: Operator, at: dict[str, int], outputs: tuple[str, ...], name: str) -> tuple[bytes, int, int]:
