@@ -239,7 +239,7 @@ static PyArray_Descr *brought_together(const Operation *self, struct call *c)
         return d ? brought_to(self, c, d, 0) : NULL;
     }
     if (!some[1] && (halves || !some[0])) return NULL;
-    if ((complexes[0] || complexes[1]) && (halves || unsigned_wide || (self->halves & REAL) || (some[1] && complexes[0] && !complexes[1]))) return NULL;
+    if ((complexes[0] || complexes[1]) && (halves || unsigned_wide || (self->halves & REAL))) return NULL;
     const int width = wide[some[1]];
     return brought_to(self, c, complexes[0] || complexes[1] ? (width ? at.c128 : at.c64) : width ? at.f64 : at.f32, halves);
 }

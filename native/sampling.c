@@ -5,7 +5,7 @@
 
 struct sampling_job {
     struct sampling of;
-    size grid_step; /* between the grids of two images */
+    size image_step, grid_step; /* between two images, and between their grids */
     const char *image, *grid, *g;
     char *out, *grad_image, *grad_grid;
     int type;
@@ -18,7 +18,7 @@ static void sampling_task(void *context, size begin, size end, int chunk)
     (void)chunk;
 #define RUN(REAL, SUFFIX)                                                                                                   \
     for (size i = begin; i < end && !pool_stopped(); i++) {                                                                 \
-        const REAL *image = (const REAL *)job->image + i * v->channels * v->area;                                           \
+        const REAL *image = (const REAL *)job->image + i * job->image_step;                                                   \
         const REAL *grid = (const REAL *)job->grid + i * job->grid_step;                                                    \
         const size samples = i * v->channels * v->count;                                                                    \
         if (job->out) kernels->sample_image_##SUFFIX(v, image, grid, (REAL *)job->out + samples);                           \
@@ -71,6 +71,20 @@ static PyArrayObject *evenly(struct sampling_job *job, PyArrayObject *grid)
     return found;
 }
 
+/* The images if each lies by rows, however far apart they are (one image may be all of them), or a copy by rows; the step is noted. */
+static PyArrayObject *each_by_rows(struct sampling_job *job, PyArrayObject *image)
+{
+    const npy_intp width = PyArray_ITEMSIZE(image), *strides = PyArray_STRIDES(image);
+    npy_intp step = width;
+    int even = PyArray_ISBEHAVED_RO(image) && strides[0] >= 0 && strides[0] % width == 0;
+    for (int d = PyArray_NDIM(image) - 1; d > 0; d--) {
+        even &= strides[d] == step || PyArray_DIM(image, d) == 1;
+        step *= PyArray_DIM(image, d);
+    }
+    job->image_step = even ? strides[0] / width : step / width;
+    return even ? (PyArrayObject *)Py_NewRef(image) : contiguous((PyObject *)image);
+}
+
 static int run_sampling(struct sampling_job *job, size images)
 {
     const int chunks = pool_chunks(images, job->of.count * (10.0 + 4.0 * job->of.channels));
@@ -90,7 +104,7 @@ static PyObject *grid_sample(PyObject *module, PyObject *const *args, Py_ssize_t
         if (PyErr_Occurred()) return NULL;
         NOT_HANDLED();
     }
-    PyArrayObject *image = contiguous(args[0]), *grid = evenly(&job, (PyArrayObject *)args[1]), *out = NULL;
+    PyArrayObject *image = each_by_rows(&job, (PyArrayObject *)args[0]), *grid = evenly(&job, (PyArrayObject *)args[1]), *out = NULL;
     if (image && grid) {
         npy_intp shape[2 + SAMPLING_AXES] = {PyArray_DIM(image, 0), PyArray_DIM(image, 1)};
         for (int a = 0; a < job.of.axes; a++) shape[2 + a] = PyArray_DIM(grid, 1 + a);
@@ -115,7 +129,7 @@ static PyObject *grid_sample_grad(PyObject *module, PyObject *const *args, Py_ss
         if (PyErr_Occurred()) return NULL;
         NOT_HANDLED();
     }
-    PyArrayObject *image = contiguous(args[0]), *grid = evenly(&job, (PyArrayObject *)args[1]);
+    PyArrayObject *image = each_by_rows(&job, (PyArrayObject *)args[0]), *grid = evenly(&job, (PyArrayObject *)args[1]);
     PyArrayObject *g = contiguous(args[5]), *out[2] = {NULL, NULL};
     int failed = !image || !grid || !g;
     if (!failed && PyArray_SIZE(g) != PyArray_DIM(image, 0) * job.of.channels * job.of.count)

@@ -767,11 +767,13 @@ def test_sampling(space, dtype):
         grid[:, ..., :1, 0] = np.nan  # counts as zero times anything outside, and as the first pixel with borders
         g = rng.standard_normal((n, c, *grid.shape[1:-1])).astype(dtype)
         for how in itertools.product(range(3 if axes == 2 else 2), range(3), (True, False)):
-            for images in (image, image.swapaxes(2, 3).copy().swapaxes(2, 3)):
+            for images in (image, image.swapaxes(2, 3).copy().swapaxes(2, 3), np.repeat(image, 2, 0)[::2],
+                    np.broadcast_to(image[:1], image.shape), image[:, ::-1]):
                 close(K.grid_sample(images, grid, *how), K.plain("grid_sample")(images, grid, *how), ulps=200)
             for wanted in ((True, True), (True, False), (False, True)):
-                found = K.grid_sample_grad(image, grid, *how, g, *wanted)
-                for got, want in zip(found, K.plain("grid_sample_grad")(image, grid, *how, g, *wanted), strict=True):
+                images = np.broadcast_to(image[:1], image.shape) if wanted[0] != wanted[1] else image
+                found = K.grid_sample_grad(images, grid, *how, g, *wanted)
+                for got, want in zip(found, K.plain("grid_sample_grad")(images, grid, *how, g, *wanted), strict=True):
                     assert got is None is want or close(got, want, ulps=2000, scale=10) is None
 
 
@@ -786,7 +788,8 @@ def test_samples_of_infinite_pixels(dtype):
     assert np.array_equal(found, want, equal_nan=True)
     assert not found[..., :24].any() and np.isinf(found[..., 48:]).all()  # outside is not infinity times zero
     g = np.ones_like(found)
-    (found, _), (want, _) = (f(image, grid, 0, 0, False, g, True, False) for f in (K.grid_sample_grad, K.plain("grid_sample_grad")))
+    functions = K.grid_sample_grad, K.plain("grid_sample_grad")
+    (found, _), (want, _) = (f(image, grid, 0, 0, False, g, True, False) for f in functions)
     close(found, want, ulps=200)
 
 
