@@ -394,6 +394,7 @@ static void copy_task(void *context, size begin, size end, int chunk)
         const char *from = job->data[0] + begin * job->strides[0][0];
         if (job->streamed) {
             stream_copy(job->data[1] + begin * job->width[0], from, (end - begin) * job->width[0]);
+            stream_end();
             return;
         }
         kernels->scatter(job->data[1] + begin * job->strides[1][0], job->strides[1][0], 0, from, job->width[0], end - begin, job->strides[0][0], 1, 0);
@@ -407,9 +408,12 @@ static void copy_task(void *context, size begin, size end, int chunk)
             rest /= job->shape[axis];
         }
         if (rows > end - item) rows = end - item;
-        kernels->scatter(to, job->strides[1][inner], job->strides[1][along], from, job->width[0], n, job->strides[0][inner], rows, job->strides[0][along]);
+        if (job->streamed)
+            for (size r = 0; r < rows; r++) stream_copy(to + r * job->strides[1][along], from + r * job->strides[0][along], n * job->width[0]);
+        else kernels->scatter(to, job->strides[1][inner], job->strides[1][along], from, job->width[0], n, job->strides[0][inner], rows, job->strides[0][along]);
         item += rows;
     }
+    if (job->streamed) stream_end();
 }
 
 void fast_copy(PyArrayObject *x, char *to, const npy_intp *strides)
@@ -435,7 +439,10 @@ void fast_copy(PyArrayObject *x, char *to, const npy_intp *strides)
     }
     fast_join_axes(&job, ndim, shape);
     const size items = job.axes == 1 ? total : total / job.shape[job.axes - 1];
-    job.streamed = is_streamed(&job, total) && job.strides[0][0] == job.width[0];
+    const int inner = job.axes - 1; /* dense rows of some lines */
+    job.streamed = job.strides[0][inner] == job.width[0] && job.strides[1][inner] == job.width[0] &&
+                   job.shape[inner] * job.width[0] >= BLOCK / 4 && stream_worth(2 * total * job.width[0]);
+    for (int axis = 0; axis < inner; axis++) job.streamed &= job.strides[0][axis] != 0; /* what is read again stays */
     if (PyArray_NBYTES(x) < WORTH_RELEASING) {
         copy_task(&job, 0, items, 0);
         return;

@@ -150,16 +150,22 @@ SIGN_LOOP(relu_half, x >= 0x8000 && x <= MINUS_HALF ? 0 : x)
 SIGN_LOOP(relu_brain, x >= 0x8000 && x <= MINUS_BRAIN ? 0 : x)
 static inline void relu_grad_bits(char **args, npy_intp n, const npy_intp *steps, uint16_t least)
 {
-#define EACH(G, X, TO)                                                          \
-    for (npy_intp i = 0; i < n; i++) {                                          \
-        const uint16_t x = X;                                                   \
-        TO = (uint16_t)((x >= 0x8000 && x <= least) || x == 0 ? 0 : G);         \
-    }
     const uint16_t *g = (const uint16_t *)args[0], *result = (const uint16_t *)args[1];
     uint16_t *to = (uint16_t *)args[2];
-    if (steps[0] == 2 && steps[1] == 2 && steps[2] == 2) EACH(g[i], result[i], to[i])
-    else EACH(*(const uint16_t *)(args[0] + i * steps[0]), *(const uint16_t *)(args[1] + i * steps[1]), *(uint16_t *)(args[2] + i * steps[2]))
-#undef EACH
+    if (steps[0] == 2 && steps[1] == 2 && steps[2] == 2) {
+#ifdef __GNUC__
+#pragma GCC ivdep
+#endif
+        for (npy_intp i = 0; i < n; i++) {
+            const uint16_t x = result[i], above = (uint16_t)((x - 0x8000u) & 0xffff); /* below zero: from 0 on */
+            to[i] = (uint16_t)(g[i] & -(uint16_t)((x != 0) & (above > (uint16_t)(least - 0x8000))));
+        }
+        return;
+    }
+    for (npy_intp i = 0; i < n; i++) {
+        const uint16_t x = *(const uint16_t *)(args[1] + i * steps[1]);
+        *(uint16_t *)(args[2] + i * steps[2]) = (x >= 0x8000 && x <= least) || x == 0 ? 0 : *(const uint16_t *)(args[0] + i * steps[0]);
+    }
 }
 static void relu_grad_half_loop(char **args, const npy_intp *count, const npy_intp *steps, void *unused)
 {

@@ -54,14 +54,9 @@ static inline void stream_end(void) {}
 /* A copy of memory that does not overlap. */
 static inline void stream_copy(char *to, const char *from, size bytes)
 {
-    const size head = stream_head(to, 1) < bytes ? stream_head(to, 1) : bytes;
-    if (head < 0 || !stream_worth(2 * bytes)) {
-        memcpy(to, from, bytes);
-        return;
-    }
+    const size before = stream_head(to, 1), head = before < 0 || before > bytes ? bytes : before;
     memcpy(to, from, head);
     stream_out(to + head, from + head, bytes - head);
-    stream_end();
 }
 
 #endif

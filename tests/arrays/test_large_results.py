@@ -83,3 +83,17 @@ def test_threads(monkeypatch):
         np.testing.assert_array_equal(torch.cat([torch.tensor(X), torch.tensor(Y)]).numpy(), np.concatenate([X, Y]))
     finally:
         torch.set_num_threads(before)
+
+
+def test_rows_copied_to_any_place():
+    x = X[: LARGE // 3001 * 3001].reshape(-1, 3001)
+    t = torch.tensor(x)
+    for shift, dim in ((1, 1), (-700, 1), (5, 0)):
+        np.testing.assert_array_equal(t.roll(shift, dim).numpy(), np.roll(x, shift, dim))
+    np.testing.assert_array_equal(torch.cat((t, t[:, 1:]), 1).numpy(), np.concatenate((x, x[:, 1:]), 1))
+    np.testing.assert_array_equal(t[1:, 3:].clone().numpy(), x[1:, 3:])
+    np.testing.assert_array_equal(t[0].expand(*x.shape).clone().numpy(), np.broadcast_to(x[0], x.shape))
+    w = torch.zeros(*x.shape)
+    w[1:, 2:].copy_(t[1:, :-2])
+    np.testing.assert_array_equal(w.numpy()[1:, 2:], x[1:, :-2])
+    assert not w.numpy()[0].any() and not w.numpy()[:, :2].any()

@@ -252,7 +252,9 @@ def _rolled(a: Array, shifts: Any, dims: tuple[int, ...]) -> Array:
     for shift, d in zip(shifts, dims):
         n = a.shape[d]
         at, before = n - shift % n, (slice(None),) * d
-        a = np.concatenate((a[(*before, slice(at, None))], a[(*before, slice(0, at))]), d)
+        parts = [a[(*before, slice(at, None))], a[(*before, slice(0, at))]]
+        found = K.joined(parts, d, False)
+        a = np.concatenate(parts, d) if found is None else found
     return a
 
 
