@@ -119,25 +119,24 @@ void arithmetic_replace(const char *name, struct loop *single, struct loop *twic
 {
     static struct own owns[] = {
 #define ENTRY(name, nin) {#name, nin, NULL, NULL, NULL, NULL, {NULL, NULL, 0, ROWS_NONE}, {NULL, NULL, 0, ROWS_NONE}, 0},
-        ARITHMETIC_KERNELS(ENTRY)
+#define OF_ONE(name) ENTRY(name, 1)
+        ARITHMETIC_KERNELS(ENTRY) SINGLE_KERNELS(OF_ONE) SCALAR_KERNELS(ENTRY)
+        ENTRY(sin, 1) ENTRY(cos, 1) ENTRY(tanh, 1) ENTRY(power, 2)
+#undef OF_ONE
 #undef ENTRY
-#define ENTRY(name) {#name, 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0, ROWS_NONE}, {NULL, NULL, 0, ROWS_NONE}, 0},
-        SINGLE_KERNELS(ENTRY)
-#undef ENTRY
-        {"sin", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0, ROWS_NONE}, {NULL, NULL, 0, ROWS_NONE}, 0},
-        {"cos", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0, ROWS_NONE}, {NULL, NULL, 0, ROWS_NONE}, 0},
     };
     static int ready;
     if (!ready) {
-        int at = 0;
-#define ENTRY(name, nin) owns[at].single = kernels->name##_f32, owns[at++].twice = kernels->name##_f64;
-        ARITHMETIC_KERNELS(ENTRY)
+        struct own *own = owns;
+#define ENTRY(name, nin) own->single = kernels->name##_f32, own++->twice = kernels->name##_f64;
+#define OF_ONE(name) ENTRY(name, 1)
+        ARITHMETIC_KERNELS(ENTRY) SINGLE_KERNELS(OF_ONE) SCALAR_KERNELS(ENTRY)
+#undef OF_ONE
 #undef ENTRY
-#define ENTRY(name) owns[at++].single = kernels->name##_f32;
-        SINGLE_KERNELS(ENTRY)
-#undef ENTRY
-        owns[at++].twice = kernels->sin_f64;
-        owns[at++].twice = kernels->cos_f64;
+        own++->twice = kernels->sin_f64;
+        own++->twice = kernels->cos_f64;
+        own++->twice = kernels->tanh_f64;
+        own->single = kernels->power_f32;
         ready = 1;
     }
     for (size k = 0; k < (size)(sizeof owns / sizeof *owns); k++) {
@@ -147,8 +146,9 @@ void arithmetic_replace(const char *name, struct loop *single, struct loop *twic
             own->numpy_single = *single, own->numpy_twice = *twice, own->signed_rest = !strcmp(name, "remainder");
             if (!strcmp(name, "remainder") || !strcmp(name, "fmod") || !strcmp(name, "floor_divide"))
                 own->tame_single = kernels->tame_quotients_f32, own->tame_twice = kernels->tame_quotients_f64;
-            if (!own->single) own->tame_twice = kernels->tame_angles_f64;
-            if (!strcmp(name, "tan")) own->tame_single = kernels->tame_angles_f32;
+            if (!strcmp(name, "sin") || !strcmp(name, "cos") || !strcmp(name, "tan"))
+                own->tame_single = kernels->tame_angles_f32, own->tame_twice = kernels->tame_angles_f64;
+            if (!strcmp(name, "power")) own->tame_single = kernels->tame_powers_f32;
         }
         if (own->single) *single = (struct loop){loop_single, own, NPY_FLOAT, ROWS_NONE};
         if (own->twice) *twice = (struct loop){loop_twice, own, NPY_DOUBLE, ROWS_NONE};

@@ -8,10 +8,7 @@ static inline double F(size_of)(REAL x) { return exp_wide(x); }
 /* The hyperbolic sine and cosine, both relatively exact. */
 static inline double F(hyperbola)(REAL x, double *sine)
 {
-    const double magic = 6755399441055744.0, a = abs_f32(x);
-    double t = a * 1.4426950408889634 + magic, r = a - (t - magic) * 0.6931471805599453;
-    double scale = double_of((int64_t)(((uint64_t)bits_f64(t) << 52) + 0x3ff0000000000000u));
-    double over = scale * (r * expm1_short(r)) + (scale - 1.0), inverse = 1.0 / (over + 1.0);
+    double over = over_wide(abs_f32(x)), inverse = 1.0 / (over + 1.0);
     *sine = sign_of_f64(0.5 * (over + over * inverse), x);
     return 1.0 + 0.5 * over * over * inverse;
 }
@@ -19,8 +16,10 @@ static inline double F(hyperbola)(REAL x, double *sine)
 enum { F(COMPLEX_FAR) = 300 };
 static inline double F(circle)(REAL x, double *sine)
 {
-    *sine = sine_f64(x, 0);
-    return sine_f64(x, 1);
+    double s, c;
+    const int64_t k = quarters_f64(x, &s, &c), odd = k & 1;
+    *sine = double_of(bits_f64(odd ? c : s) ^ (int64_t)((uint64_t)(k & 2) << 62));
+    return double_of(bits_f64(odd ? s : c) ^ (int64_t)((uint64_t)((k + 1) & 2) << 62));
 }
 static inline double F(size_of)(REAL x) { return exp_f64(x); }
 static inline double F(hyperbola)(REAL x, double *sine)

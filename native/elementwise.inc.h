@@ -84,6 +84,12 @@ static inline double normal_tail(double a, double factor)
 {
     return exp_minus_square_f64(a, HALF, factor * (HALF * erfcx_bounded_f64(a * SQRT1_2)));
 }
+static inline double logit_f64(double x) { return log_double(x / (1.0 - x)); }
+static inline double entr_f64(double x)
+{
+    double inside = x == 0 ? 0 : -x * log_double(x);
+    return x < 0 ? -INFINITY : inside;
+}
 /* Distribution function of the standard normal; around zero from the odd series, whose error is small beside 1/2. */
 static inline double ndtr_f64(double x)
 {
@@ -164,6 +170,9 @@ UNARY(erfc, OWN(erfc)(x))
 UNARY(ndtr, OWN(ndtr)(x))
 UNARY(erfcx, (REAL)special_erfcx(x))
 UNARY(signum, (REAL)(x > 0) - (REAL)(x < 0))
+UNARY(angle, x < 0 ? (REAL)3.14159265358979323846 : x != x ? x : (REAL)0)
+UNARY(logit, OWN(logit)(x))
+UNARY(entr, OWN(entr)(x))
 #if SINGLE
 UNARY(erfinv, erfinv_wide(x))
 /* Of positive numbers by blocks; reflected and odd ones go one by one. */
@@ -185,7 +194,19 @@ GAMMA(digamma)
 GAMMA(trigamma)
 #undef GAMMA
 #else
-UNARY(erfinv, special_erfinv(x))
+/* By blocks: hardly any has a number of the far tail. */
+static void erfinv_loop_f64(double *out, const double *const *in, size count)
+{
+    for (size at = 0; at < count; at += 256) {
+        const size n = count - at < 256 ? count - at : 256;
+        const double *x = in[0] + at;
+        double *to = out + at;
+        int tame = 1;
+        for (size i = 0; i < n; i++) tame &= abs_f64(x[i]) < 1.0 - 3e-11;
+        if (tame) EACH to[i] = erfinv_double(x[i]);
+        else for (size i = 0; i < n; i++) to[i] = special_erfinv(x[i]);
+    }
+}
 UNARY(lgamma, special_lgamma(x))
 UNARY(digamma, special_digamma(x))
 UNARY(trigamma, special_trigamma(x))
@@ -233,6 +254,35 @@ static void F(smooth_l1_loop)(REAL *out, const REAL *const *in, size n)
         REAL d = F(abs)(a[i] - b[i]), near = HALF * d * d / beta[i], far = d - HALF * beta[i];
         out[i] = d < beta[i] ? near : far;
     }
+}
+static void F(huber_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *a = in[0], *b = in[1], *delta = in[2];
+    EACH
+    {
+        REAL d = F(abs)(a[i] - b[i]), near = HALF * d * d, far = (d - HALF * delta[i]) * delta[i];
+        out[i] = d <= delta[i] ? near : far;
+    }
+}
+static void F(scaled_product_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *a = in[0], *b = in[1], *c = in[2], *scale = in[3];
+    EACH out[i] = a[i] + scale[i] * b[i] * c[i];
+}
+static void F(scaled_quotient_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *a = in[0], *b = in[1], *c = in[2], *scale = in[3];
+    EACH out[i] = a[i] + scale[i] * b[i] / c[i];
+}
+static void F(threshold_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *x = in[0], *bound = in[1], *instead = in[2];
+    EACH out[i] = x[i] <= bound[i] ? instead[i] : x[i];
+}
+static void F(threshold_grad_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *g = in[0], *x = in[1], *bound = in[2];
+    EACH out[i] = x[i] <= bound[i] ? (REAL)0 : g[i];
 }
 /* g times the difference of a and b kept within delta, times a scale */
 static void F(bent_grad_loop)(REAL *out, const REAL *const *in, size n)
@@ -356,6 +406,12 @@ static inline REAL F(log_add_exp)(REAL a, REAL b)
     REAL far = (a > b ? a : b) + F(log1p)(F(exp_minus)(F(abs)(a - b)));
     return a == b ? a + (REAL)0.69314718055994530942 : far;
 }
+static inline REAL F(log_add_exp2)(REAL a, REAL b)
+{
+    REAL part = F(log1p)(F(exp2)(-F(abs)(a - b)));
+    REAL far = (a > b ? a : b) + part * (REAL)1.44269504088896340736;
+    return a == b ? a + ONE : far;
+}
 /* Squares in a range where they neither overflow nor vanish. */
 static inline REAL F(hypotenuse)(REAL x, REAL y)
 {
@@ -410,6 +466,27 @@ UNARY(arcsin, arcsin_wide(x))
 UNARY(arccos, arccos_wide(x))
 UNARY(arctan, arctan_wide(x))
 UNARY(tan, tan_wide(x))
+#endif
+BINARY(logaddexp2, F(log_add_exp2)(g, x))
+BINARY(nextafter, F(neighbour)(g, x))
+BINARY(copysign, F(sign_of)(g, x))
+#if VECTOR_BYTES < 64 /* SCALAR_KERNELS */
+#if SINGLE
+#define OWN_SCALAR(name) name##_wide
+BINARY(power, power_wide(g, x))
+#else
+#define OWN_SCALAR(name) name##_double
+#define DOUBLE(name) UNARY(name, name##_double(x))
+SINGLE_KERNELS(DOUBLE) DOUBLE(tanh)
+#undef DOUBLE
+#endif
+UNARY(log1p, OWN_SCALAR(log1p)(x))
+UNARY(sinh, OWN_SCALAR(sinh)(x))
+UNARY(arcsinh, OWN_SCALAR(arcsinh)(x))
+UNARY(arccosh, OWN_SCALAR(arccosh)(x))
+UNARY(arctanh, OWN_SCALAR(arctanh)(x))
+BINARY(arctan2, OWN_SCALAR(arctan2)(g, x))
+#undef OWN_SCALAR
 #endif
 static void F(fmod_loop)(REAL *out, const REAL *const *in, size n)
 {

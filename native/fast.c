@@ -184,6 +184,22 @@ static const struct {
 } of_bits[] = {{"negative", negative_loop, negative_loop}, {"absolute", absolute_loop, absolute_loop}, {"relu", relu_half_loop, relu_brain_loop},
                {"relu_grad", relu_grad_half_loop, relu_grad_brain_loop}};
 
+/* A complex number is negated as two real ones. */
+#define NEGATIVE_PAIRS(type, REAL)                                                                         \
+    static void negative_pairs_##type(char **args, const npy_intp *count, const npy_intp *steps, void *unused) \
+    {                                                                                                      \
+        const npy_intp pair = 2 * sizeof(REAL), one_line = steps[0] == pair && steps[1] == pair;           \
+        const npy_intp lines = one_line ? 1 : *count, n = one_line ? 2 * *count : 2;                       \
+        (void)unused;                                                                                      \
+        for (npy_intp k = 0; k < lines; k++) {                                                             \
+            const REAL *from = (const REAL *)(args[0] + k * steps[0]);                                     \
+            REAL *to = (REAL *)(args[1] + k * steps[1]);                                                   \
+            for (npy_intp i = 0; i < n; i++) to[i] = -from[i];                                             \
+        }                                                                                                  \
+    }
+NEGATIVE_PAIRS(F, float)
+NEGATIVE_PAIRS(D, double)
+
 int fast_write_number(PyObject *number, int type, void *to)
 {
     double value;
@@ -440,6 +456,10 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     for (size k = 0; k < (size)(sizeof of_bits / sizeof *of_bits); k++)
         if (!strcmp(source->name, of_bits[k].name))
             self->loops[NPY_HALF].function = of_bits[k].half, self->loops[BRAIN].function = of_bits[k].brain;
+    if (!strcmp(source->name, "negative")) {
+        self->loops[NPY_CFLOAT] = (struct loop){negative_pairs_F, NULL, NPY_CFLOAT, ROWS_NONE};
+        self->loops[NPY_CDOUBLE] = (struct loop){negative_pairs_D, NULL, NPY_CDOUBLE, ROWS_NONE};
+    }
     return (PyObject *)self;
 }
 

@@ -64,7 +64,15 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(lgamma, 1, 20.0)         \
     X(digamma, 1, 15.0)        \
     X(trigamma, 1, 15.0)       \
-    X(signum, 1, 0.1)
+    X(signum, 1, 0.1)          \
+    X(angle, 1, 0.1)           \
+    X(threshold, 3, 0.1)       \
+    X(threshold_grad, 3, 0.15) \
+    X(huber, 3, 0.2)           \
+    X(scaled_product, 4, 0.2)  \
+    X(scaled_quotient, 4, 0.3) \
+    X(logit, 1, 1.0)           \
+    X(entr, 1, 1.0)
 
 /* What numbers of 16 bits have in the place of a kernel: of float32, and exact enough to be rounded to as many. */
 #define NARROW_KERNELS(X) X(gelu)
@@ -77,6 +85,9 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(fmod, 2)                \
     X(floor_divide, 2)        \
     X(logaddexp, 2)           \
+    X(logaddexp2, 2)          \
+    X(nextafter, 2)           \
+    X(copysign, 2)            \
     X(hypot, 2)               \
     X(exp2, 1)                \
     X(sign, 1)                \
@@ -84,6 +95,10 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
 
 /* What NumPy has less exact in float32, by up to 4 ulp; all have one input. */
 #define SINGLE_KERNELS(X) X(exp) X(expm1) X(cosh) X(log) X(log2) X(log10) X(arcsin) X(arccos) X(arctan) X(tan)
+
+/* What NumPy computes in vectors only with AVX-512, where these are NULL: both precisions, here; of the former, and tanh,
+ * float64; and powers of float32. */
+#define SCALAR_KERNELS(X) X(log1p, 1) X(sinh, 1) X(arcsinh, 1) X(arccosh, 1) X(arctanh, 1) X(arctan2, 2)
 
 /* Functions of complex numbers that NumPy takes one by one; besides these the logarithm (complex64) and quotients. */
 #define HOLOMORPHIC_KERNELS(X) X(exp) X(sin) X(cos) X(sinh) X(cosh) X(tan) X(tanh) X(sqrt) X(reciprocal)
@@ -486,6 +501,14 @@ struct kernels {
 #define DECLARE_SINGLE(name) void (*name##_f32)(float *out, const float *const *in, size n);
     SINGLE_KERNELS(DECLARE_SINGLE)
 #undef DECLARE_SINGLE
+    SCALAR_KERNELS(DECLARE_ARITHMETIC)
+#define DECLARE_DOUBLE(name) void (*name##_f64)(double *out, const double *const *in, size n);
+    SINGLE_KERNELS(DECLARE_DOUBLE) DECLARE_DOUBLE(tanh)
+#undef DECLARE_DOUBLE
+    /* a Chebyshev series at n numbers, by Clenshaw's recurrence */
+    void (*series)(double *out, const double *t, const double *coefficients, size count, size n);
+    void (*power_f32)(float *out, const float *const *in, size n);
+    int (*tame_powers_f32)(const float *const *in, size n);
 #define DECLARE_NARROW(name) void (*name##_narrow)(float *out, const float *const *in, size n);
     NARROW_KERNELS(DECLARE_NARROW)
 #undef DECLARE_NARROW

@@ -4,6 +4,7 @@
 #include "special.h"
 #include "vecmath.h"
 #include "wide.h"
+#include "doubles.h"
 
 #ifndef VECTOR_BYTES
 #define VECTOR_BYTES 16
@@ -44,6 +45,30 @@ static int tame_angles_f64(const double *const *in, size n)
     return tame;
 }
 
+static void series_loop(double *out, const double *t, const double *coefficients, size count, size n)
+{
+    enum { WIDTH = 64 };
+    for (size at = 0; at < n; at += WIDTH) {
+        const size width = n - at < WIDTH ? n - at : WIDTH;
+        double x[WIDTH] = {0}, a[WIDTH] = {0}, b[WIDTH] = {0};
+        for (size i = 0; i < width; i++) x[i] = t[at + i];
+        for (size k = count - 1; k > 0; k--)
+            for (size i = 0; i < WIDTH; i++) {
+                const double next = 2.0 * x[i] * a[i] - b[i] + coefficients[k];
+                b[i] = a[i], a[i] = next;
+            }
+        for (size i = 0; i < width; i++) out[at + i] = x[i] * a[i] - b[i] + coefficients[0];
+    }
+}
+#if VECTOR_BYTES < 64
+static int tame_powers_f32(const float *const *in, size n)
+{
+    int tame = 1;
+    for (size i = 0; i < n; i++) tame &= bits_f32(in[0][i]) >= 0;
+    return tame;
+}
+#endif
+
 #define PASTE(a, b) a##b
 #define TABLE(isa) PASTE(kernels_, isa)
 #define NAME(isa) NAME_(isa)
@@ -61,10 +86,19 @@ const struct kernels TABLE(ISA) = {
 #define ENTRY(kernel) .kernel##_f32 = kernel##_loop_f32,
     SINGLE_KERNELS(ENTRY)
 #undef ENTRY
+#if VECTOR_BYTES < 64
+#define ENTRY(kernel, nin) .kernel##_f32 = kernel##_loop_f32, .kernel##_f64 = kernel##_loop_f64,
+    SCALAR_KERNELS(ENTRY)
+#undef ENTRY
+#define ENTRY(kernel) .kernel##_f64 = kernel##_loop_f64,
+    SINGLE_KERNELS(ENTRY) ENTRY(tanh)
+#undef ENTRY
+    .power_f32 = power_loop_f32, .tame_powers_f32 = tame_powers_f32,
+#endif
 #define ENTRY(kernel) .kernel##_narrow = kernel##_narrow_loop,
     NARROW_KERNELS(ENTRY)
 #undef ENTRY
-    .tame_angles_f32 = tame_angles_f32,
+    .tame_angles_f32 = tame_angles_f32, .series = series_loop,
     .sin_f64 = sin_loop_f64, .cos_f64 = cos_loop_f64, .tame_angles_f64 = tame_angles_f64,
 #define ENTRY(kernel) .complex_##kernel##_f32 = complex_##kernel##_f32,
     HOLOMORPHIC_KERNELS(ENTRY) .complex_log_f32 = complex_log_f32, .complex_divide_f32 = complex_divide_f32,

@@ -102,6 +102,28 @@ static inline double erfcx_poly_f64(double x)
     return p;
 }
 
+/* exp(z^2) erfc(z) (z + 2.5) as a function of (z - 2.5) / (z + 2.5) for 1 <= z <= 6: as exact as 1 - erfc(z) asks */
+static inline double erfcx_poly_short_f64(double x)
+{
+    double p = -1.6731869051407895e-06;
+    p = p * x - 2.3051152444356362e-06;
+    p = p * x + 6.674958469930139e-06;
+    p = p * x + 1.823464215610845e-05;
+    p = p * x - 1.952079352141485e-05;
+    p = p * x - 0.00011260331646798508;
+    p = p * x + 5.830690111800994e-05;
+    p = p * x + 0.0007026935969202367;
+    p = p * x - 0.0004392082292555929;
+    p = p * x - 0.004818785517197209;
+    p = p * x + 0.008393044301738106;
+    p = p * x + 0.0283615501318361;
+    p = p * x - 0.17125114524604215;
+    p = p * x + 0.45391411664809794;
+    p = p * x - 0.8046518494391489;
+    p = p * x + 1.054031820305718;
+    return p;
+}
+
 /* erf(x) / x - 1 as a function of x^2 for |x| <= 1 */
 static inline float erf_poly_f32(float x)
 {

@@ -151,6 +151,18 @@ static inline double log_f64(double x)
     return n * 0.693147180369123816490 - ((half - (s * (half + r) + n * 1.90821492927058770002e-10)) - f);
 }
 
+/* log(x) = *n log(2) + the result */
+static inline double log_parts_f64(double x, double *n)
+{
+    /* The exponent is made non-negative and turned into a double by its bits: vector units before AVX-512 have neither
+     * an arithmetic shift nor a conversion of 64-bit integers. */
+    uint64_t biased = ((uint64_t)bits_f64(x) - 0x3fe6a09e667f3bcdu + 0x8000000000000000u) >> 52;
+    *n = double_of((int64_t)(biased | 0x4330000000000000u)) - (4503599627370496.0 + 2048.0);
+    double f = double_of((int64_t)((uint64_t)bits_f64(x) - ((biased - 2048) << 52))) - 1.0;
+    double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    return f - (half - s * (half + z * log_poly_f64(z)));
+}
+
 /* log(1 + e) for e in [0, 1], relatively exact for small e. */
 static inline float log1p_f32(float e)
 {
@@ -198,12 +210,6 @@ static inline double erfcx_bounded_f64(double z)
         z = z > (REAL)FAR ? (REAL)FAR : z;                                                                    \
         return exp_minus_square_##SUFFIX(z, (REAL)1, erfcx_bounded_##SUFFIX(z));                              \
     }                                                                                                         \
-    static inline REAL erf_##SUFFIX(REAL x)                                                                   \
-    {                                                                                                         \
-        REAL a = abs_##SUFFIX(x), near = x + x * erf_poly_##SUFFIX(x * x);                                    \
-        REAL far = sign_of_##SUFFIX((REAL)1 - erfc_positive_##SUFFIX(a), x);                                  \
-        return a < (REAL)1 ? near : far;                                                                      \
-    }                                                                                                         \
     static inline REAL erfc_##SUFFIX(REAL x)                                                                  \
     {                                                                                                         \
         REAL a = abs_##SUFFIX(x), near = (REAL)1 - (x + x * erf_poly_##SUFFIX(x * x));                        \
@@ -225,6 +231,18 @@ static inline double erfcx_bounded_f64(double z)
 
 DEFINE_ERROR_FUNCTIONS(float, f32, 10.2)
 DEFINE_ERROR_FUNCTIONS(double, f64, 27.5)
+
+static inline float erf_f32(float x)
+{
+    float a = abs_f32(x), near = x + x * erf_poly_f32(x * x), far = sign_of_f32(1.0f - erfc_positive_f32(a), x);
+    return a < 1.0f ? near : far;
+}
+static inline double erf_f64(double x)
+{
+    double a = abs_f64(x), near = x + x * erf_poly_f64(x * x), z = a > 6.0 ? 6.0 : a, inverse = 1.0 / (z + 2.5);
+    double tail = exp_bounded_f64(-(z * z), 0) * (inverse * erfcx_poly_short_f64((z - 2.5) * inverse));
+    return a < 1.0 ? near : sign_of_f64(1.0 - tail, x);
+}
 
 /* 1 / (1 + exp(a)) = *scale / divisor for a >= 0; the scale is a power of two that keeps the divisor finite. The divisor is
  * rounded once: 1 + h, most of the exponential, is split from what rounding lost of it and from the rest of the series. */
@@ -289,8 +307,9 @@ static inline int tame_quotient_f64(double a, double b)
 }
 
 /* The sine and cosine of x by the nearest multiple of pi/2, taken off in three parts (Cody and Waite), with what the
- * second rounding lost in `low`; polynomials of fdlibm (LICENSE-coefficients). `quarter` is 0 for the sine, 1 for the cosine. */
-static inline double sine_f64(double x, int quarter)
+ * second rounding lost in `low`; polynomials of fdlibm (LICENSE-coefficients). The low bits of what quarters_f64 returns are how many quarter turns were
+ * taken off; `quarter` is 0 for the sine, 1 for the cosine. */
+static inline int64_t quarters_f64(double x, double *sine, double *cosine)
 {
     const double magic = 6755399441055744.0;
     double t = x * 0.63661977236758134308 + magic, n = t - magic;
@@ -310,7 +329,13 @@ static inline double sine_f64(double x, int quarter)
     c = c * z + 4.16666666666666019037e-02;
     double half = 0.5 * z, head = 1.0 - half;
     c = head + (((1.0 - head) - half) + (z * z * c - r * low));
-    const int64_t k = bits_f64(t) + quarter;
+    *sine = s, *cosine = c;
+    return bits_f64(t);
+}
+static inline double sine_f64(double x, int quarter)
+{
+    double s, c;
+    const int64_t k = quarters_f64(x, &s, &c) + quarter;
     const double value = k & 1 ? c : s;
     return double_of(bits_f64(value) ^ (int64_t)((uint64_t)(k & 2) << 62));
 }
@@ -332,5 +357,18 @@ static inline float sine_f32(float x, int quarter)
     return float_of(bits_f32(k & 1 ? c : s) ^ (int32_t)((uint32_t)(k & 2) << 30));
 }
 static inline int tame_angle_f64(double x) { return fabs(x) < 1e5; }
+
+/* The next number after x on the way to y. */
+#define DEFINE_NEIGHBOUR(REAL, SUFFIX, INT, OF)                                                               \
+    static inline REAL neighbour_##SUFFIX(REAL x, REAL y)                                                     \
+    {                                                                                                         \
+        INT outwards = (y > x) == (x > 0), bits = bits_##SUFFIX(x);                                           \
+        REAL next = OF(outwards ? bits + 1 : bits - 1), least = sign_of_##SUFFIX(OF(1), y);                   \
+        next = x == 0 ? least : next;                                                                         \
+        next = x == y ? y : next;                                                                             \
+        return (x != x) | (y != y) ? x + y : next;                                                            \
+    }
+DEFINE_NEIGHBOUR(float, f32, int32_t, float_of)
+DEFINE_NEIGHBOUR(double, f64, int64_t, double_of)
 
 #endif

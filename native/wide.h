@@ -114,13 +114,24 @@ static inline float within(float x, float far)
     x = x < -far ? -far : x;
     return x > far ? far : x;
 }
-static inline float expm1_wide(float x)
+/* exp(y) - 1, relatively exact, for |y| up to 150 */
+static inline double over_wide(double y)
 {
-    const double magic = 6755399441055744.0, y = within(x, 100);
+    const double magic = 6755399441055744.0;
     double t = y * 1.4426950408889634 + magic, r = y - (t - magic) * 0.6931471805599453;
     double scale = double_of((int64_t)(((uint64_t)bits_f64(t) << 52) + 0x3ff0000000000000u));
-    float value = (float)(scale * (r * expm1_short(r)) + (scale - 1.0));
+    return scale * (r * expm1_short(r)) + (scale - 1.0);
+}
+static inline float expm1_wide(float x)
+{
+    float value = (float)over_wide(within(x, 100));
     return x == 0 ? x : value;
+}
+static inline float sinh_wide(float x)
+{
+    float a = abs_f32(x);
+    double over = over_wide(a > 100.0f ? 100.0f : a);
+    return sign_of_f32((float)(0.5 * (over + over / (over + 1.0))), x);
 }
 static inline float cosh_wide(float x)
 {
@@ -128,13 +139,18 @@ static inline float cosh_wide(float x)
     return (float)(0.5 * e + 0.5 / e);
 }
 
-/* log(x) = *n log(2) + the result, for positive x */
-static inline double log_parts_wide(double x, double *n)
+/* x = 2^*n (1 + the result), the result between sqrt(1/2) - 1 and sqrt(2) - 1, for positive x */
+static inline double mantissa_wide(double x, double *n)
 {
     /* The exponent becomes a double by its bits, as in log_f64. */
     uint64_t biased = ((uint64_t)bits_f64(x) - 0x3fe6a09e667f3bcdu + 0x8000000000000000u) >> 52;
     *n = double_of((int64_t)(biased | 0x4330000000000000u)) - (4503599627370496.0 + 2048.0);
-    double f = double_of((int64_t)((uint64_t)bits_f64(x) - ((biased - 2048) << 52))) - 1.0;
+    return double_of((int64_t)((uint64_t)bits_f64(x) - ((biased - 2048) << 52))) - 1.0;
+}
+/* log(x) = *n log(2) + the result, for positive x */
+static inline double log_parts_wide(double x, double *n)
+{
+    double f = mantissa_wide(x, n);
     return f * f * log_short(f) + f;
 }
 static inline float log_ends(float x, float inside)
@@ -156,6 +172,57 @@ static inline float log10_wide(float x)
 {
     double n, l = log_parts_wide(x, &n);
     return log_ends(x, (float)(n * 0.30102999566398120 + l * 0.43429448190325183));
+}
+
+/* log(1 + x), relatively exact: where the exponent of the sum is zero x itself is what is beyond one. */
+static inline double log1p_wide_double(double x)
+{
+    double n, f = mantissa_wide(1.0 + x, &n);
+    f = n == 0 ? x : f;
+    return n * 0.6931471805599453 + (f * f * log_short(f) + f);
+}
+static inline float log1p_wide(float x)
+{
+    float value = log_ends(1.0f + x, (float)log1p_wide_double(x));
+    return x == 0 ? x : value;
+}
+static inline float arctanh_wide(float x)
+{
+    double a = abs_f32(x), value = 0.5 * log1p_wide_double(2.0 * a / (1.0 - a));
+    value = a < 1.0 ? value : a == 1.0 ? INFINITY : NAN;
+    return sign_of_f32((float)value, x);
+}
+static inline float arcsinh_wide(float x)
+{
+    double a = abs_f32(x), square = a * a, value = log1p_wide_double(a + square / (1.0 + __builtin_sqrt(square + 1.0)));
+    return sign_of_f32((float)(a < INFINITY ? value : a), x);
+}
+static inline float arccosh_wide(float x)
+{
+    double t = x - 1.0, value = log1p_wide_double(t + __builtin_sqrt(t * (t + 2.0)));
+    value = t < INFINITY ? value : t;
+    return (float)(t >= 0 ? value : NAN);
+}
+/* log(x / (1 - x)), the quotient in float32: exact enough for a result that is measured by one. */
+static inline float logit_wide(float x) { return log_wide(x / (1.0f - x)); }
+/* -x log(x) */
+static inline float entr_wide(float x)
+{
+    double n, l = log_parts_wide(x, &n), value = -x * (n * 0.6931471805599453 + l);
+    value = x > 0 ? value : x == 0 ? 0 : -INFINITY;
+    return x != x ? x : (float)(x < INFINITY ? value : -INFINITY);
+}
+/* x^y for x >= 0 */
+static inline float power_wide(float x, float y)
+{
+    double l = log_f64(x);
+    l = x > 0 ? l : -INFINITY;
+    l = x < INFINITY ? l : x;
+    double z = y * l;
+    z = z < -150.0 ? -150.0 : z;
+    float value = (float)exp_wide(z > 150.0 ? 150.0 : z);
+    value = x != x ? x : value;
+    return (y == 0) | (x == 1.0f) ? 1.0f : value;
 }
 
 /* The tangent of tame angles (tame_angle_f32); the multiple of pi/2 is taken off in two parts, the first of 33 bits. */
@@ -205,6 +272,16 @@ static inline float arctan_wide(float x)
     const int far = a > 1.0f;
     double t = (double)(far ? 1.0f : a) / (double)(far ? a : 1.0f), z = t * t, p = t + t * z * atan_short(z);
     return sign_of_f32((float)(far ? 1.5707963267948966 - p : p), x);
+}
+
+static inline float arctan2_wide(float y, float x)
+{
+    double a = abs_f32(y), b = abs_f32(x), low = a < b ? a : b, high = a < b ? b : a, t = low / high;
+    t = low == high ? (high > 0 ? 1.0 : 0.0) : t;
+    double z = t * t, p = t + t * z * atan_short(z);
+    p = a > b ? 1.5707963267948966 - p : p;
+    p = bits_f32(x) < 0 ? 3.141592653589793 - p : p;
+    return (x != x) | (y != y) ? x + y : sign_of_f32((float)p, y);
 }
 
 /* The probability of a normal number beyond a, for a >= 0, zero beyond 14.5. */
@@ -267,55 +344,26 @@ static inline float mish_wide(float x)
     return (float)((x < -120.0f ? (x - x) - 120.0f : x) * (n / (n + 2.0)));
 }
 
-/* As special_erfinv (special.c), without its far tail, which no float32 is near enough to 1 to reach. */
-static inline double normal_centre_wide(double r)
-{
-    double p = 2.5090809287301226727e3;
-    p = p * r + 3.3430575583588128105e4;
-    p = p * r + 6.7265770927008700853e4;
-    p = p * r + 4.5921953931549871457e4;
-    p = p * r + 1.3731693765509461125e4;
-    p = p * r + 1.9715909503065514427e3;
-    p = p * r + 1.3314166789178437745e2;
-    p = p * r + 3.3871328727963666080e0;
-    double q = 5.2264952788528545610e3;
-    q = q * r + 2.8729085735721942674e4;
-    q = q * r + 3.9307895800092710610e4;
-    q = q * r + 2.1213794301586595867e4;
-    q = q * r + 5.3941960214247511077e3;
-    q = q * r + 6.8718700749205790830e2;
-    q = q * r + 4.2313330701600911252e1;
-    q = q * r + 1.0;
-    return p / q;
-}
-static inline double normal_shoulder_wide(double r)
-{
-    double p = 7.74545014278341407640e-4;
-    p = p * r + 2.27238449892691845833e-2;
-    p = p * r + 2.41780725177450611770e-1;
-    p = p * r + 1.27045825245236838258e0;
-    p = p * r + 3.64784832476320460504e0;
-    p = p * r + 5.76949722146069140550e0;
-    p = p * r + 4.63033784615654529590e0;
-    p = p * r + 1.42343711074968357734e0;
-    double q = 1.05075007164441684324e-9;
-    q = q * r + 5.47593808499534494600e-4;
-    q = q * r + 1.51986665636164571966e-2;
-    q = q * r + 1.48103976427480074590e-1;
-    q = q * r + 6.89767334985100004550e-1;
-    q = q * r + 1.67638483018380384940e0;
-    q = q * r + 2.05319162663775882187e0;
-    q = q * r + 1.0;
-    return p / q;
-}
+/* x times a function of log(1 - x^2), by a fit on as far as float32 goes. */
 static inline float erfinv_wide(float x)
 {
-    double half = 0.5 * x, n, a = abs_f32(x), l = log_parts_wide(0.5 * (1.0 - a), &n);
-    double near = half * normal_centre_wide(0.180625 - half * half);
-    double far = normal_shoulder_wide(__builtin_sqrt(-(n * 0.6931471805599453 + l)) - 1.6);
-    float value = a <= 0.85 ? (float)(near * 0.70710678118654752440) : sign_of_f32((float)(far * 0.70710678118654752440), x);
-    value = a < 1.0 ? value : x * INFINITY;
-    return a > 1.0 ? NAN : value;
+    double a = x, n, l = log_parts_wide((1.0 - a) * (1.0 + a), &n), w = -(n * 0.6931471805599453 + l);
+    double p = 9.835848535190903e-08;
+    p = p * w + 3.695782078668696e-05;
+    p = p * w + 0.0007608871211425886;
+    p = p * w + 0.008564471187739965;
+    p = p * w + 0.06311197801620567;
+    p = p * w + 0.31397217411781136;
+    p = p * w + 0.8862269229975576;
+    double q = 3.0580141849259624e-06;
+    q = q * w + 0.00022888954521159;
+    q = q * w + 0.002199254417760987;
+    q = q * w + 0.03397134450350766;
+    q = q * w + 0.09248018917381272;
+    q = q * w + 1.0;
+    float value = (float)(a * p / q);
+    value = abs_f32(x) < 1.0f ? value : x * INFINITY;
+    return abs_f32(x) > 1.0f ? NAN : value;
 }
 
 /* The gamma function's logarithm and its derivatives for 0 < x < 1e30: Stirling's series at x + 8 where x is below 10, and

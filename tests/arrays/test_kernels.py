@@ -135,7 +135,7 @@ NUMBERS = {
     "elu": [(1.0, 1.0, 1.0), (1.75809934, 1.05070098, 1.0), (-0.5, 2.0, 0.25)],
 }
 OTHERS = {"rsqrt", "cube", "signum", "square_difference", "lerp", "scaled_sum", "smooth_l1", "nan_to_num", "bent",
-    "logit", "gated", "hardshrink", "softshrink", "shrink"}
+    "logit", "gated", "hardshrink", "softshrink", "shrink", "threshold", "huber", "scaled_product", "scaled_quotient"}
 ACTIVATIONS = [name for name in K.FAMILIES["elementwise"] if name.removesuffix("_grad") not in {*NUMBERS, *OTHERS}]
 SPECIAL = ["erf", "erfc", "erfcx", "erfinv", "ndtr", "lgamma", "digamma", "trigamma"]
 COMPLEX = ["sigmoid", "sigmoid_grad", "tanh_grad", "silu", "silu_grad"]
@@ -919,6 +919,7 @@ def test_pairs(dtype):
         odd = np.array(ODD_VALUES).astype(dtype)
     x = np.concatenate([odd, rng.standard_normal(2000).astype(dtype)])
     y = np.concatenate([odd[::-1], rng.standard_normal(2000).astype(dtype)])
+    tame = rng.standard_normal(2000).astype(dtype)
     calls = [("rsqrt", (x,)), ("cube", (x,)), ("square_difference", (x, y)),
         *[("lerp", (x, y, w)) for w in (0.0, 0.3, 0.5, 1.0)],
         *[("scaled_sum", (x, y, a)) for a in (0.7, -2.0)], *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)],
@@ -926,11 +927,17 @@ def test_pairs(dtype):
         ("bent_grad", (x, y, y[::-1].copy(), 0.5, 2.0)), ("logit_grad", (y, x, 0.0, 1.0, np.nan)),
         ("logit_grad", (y, x, 0.1, 0.9, 0.0)), ("gated", (x, y)), ("gated_grad", (x, y, y[::-1].copy())),
         *[(name, (x, b)) for name in ("hardshrink", "softshrink") for b in (0.0, 0.5, 2.5)],
-        *[("shrink_grad", (y, x, b)) for b in (0.0, 0.5, 2.5)]]
+        *[("shrink_grad", (y, x, b)) for b in (0.0, 0.5, 2.5)],
+        *[("threshold", (x, b, v)) for b, v in ((0.0, -1.0), (0.5, np.nan), (np.inf, 3.0))],
+        *[("threshold_grad", (y, x, b)) for b in (0.0, 0.5)], *[("huber", (x, y, d)) for d in (0.5, 1.0, 2.5)],
+        ("logit", (x,)), ("logit", (abs(y) / 4,)),
+        *[("scaled_quotient", (x, y, x[::-1].copy(), s)) for s in (1.0, -0.3)],
+        *[("scaled_product", (tame, tame[::-1].copy(), tame * tame, s)) for s in (1.0, -0.3)]]
+    summed = ("lerp", "scaled_sum", "gated_grad", "logit", "scaled_product", "scaled_quotient")
     for name, args in calls:
         got, want = getattr(K, name)(*args), K.plain(name)(*args)
         np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
-        scale = 8 if name in ("lerp", "scaled_sum", "gated_grad") else 1e-300
+        scale = 8 if name in summed else 1e-300
         close(got, want, ulps=4, scale=scale)
         strided = [np.repeat(a, 2)[::2] if isinstance(a, np.ndarray) else a for a in args]
         close(getattr(K, name)(*strided), want, ulps=4, scale=scale)
@@ -1777,7 +1784,7 @@ def test_every_arithmetic_function(name):
         with np.errstate(all="ignore"):  # integers go NumPy's way
             got = function(*args)
         assert got.dtype == want.dtype
-        if dtype == np.float32:  # some are our own, and nearer to the exact result (test_ulp.py)
+        if dtype in (np.float32, np.float64):  # some are our own (test_ulp.py)
             (np.testing.assert_array_max_ulp(got, want, 4) if got.dtype == dtype
                 else np.testing.assert_array_equal(got, want))
         else:

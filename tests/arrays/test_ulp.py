@@ -42,14 +42,16 @@ BOUNDS = {
     "erfc": (1.0, 5.0, 6.0),
     "erfcx": (1.0, 6.0, 6.0),
     "erfinv": (1.0, 6.0, 6.0),
+    "logit": (1.5, 4.0, 4.0),
+    "entr": (1.0, 4.0, 4.0),
     "ndtr": (1.0, 6.5, 6.0),
     "lgamma": (2.0, 4.0, 4.0),
     "digamma": (2.0, 6.0, 6.0),
     "trigamma": (1.0, 6.0, 6.0),
 }
 #: Where the exact result passes through zero between numbers, units are those of one.
-CROSSING = {"lgamma", "digamma", "trigamma"}
-UNIT = {"arcsin", "arccos", "arctanh", "erfinv"}
+CROSSING = {"lgamma", "digamma", "trigamma", "logit"}
+UNIT = {"arcsin", "arccos", "arctanh", "erfinv", "logit"}
 POSITIVE = {"log", "log2", "log10", "sqrt"}
 
 
@@ -63,8 +65,8 @@ def points(name, dtype, count):
         [0.0, 1.0, 0.5, float(info.tiny), 3 * float(info.smallest_subnormal), np.nextafter(top, 0)],
     ))
     if name in UNIT:
-        x = np.tanh(x)
-    elif name in POSITIVE:
+        x = np.abs(np.tanh(x)) if name == "logit" else np.tanh(x)
+    elif name in POSITIVE or name == "entr":
         x = np.abs(x)
     elif name == "arccosh":
         x = 1 + np.abs(x)
@@ -90,6 +92,7 @@ def exact(m):
         "log_sigmoid": lambda x: -m.log1p(m.exp(-x)), "softplus": lambda x: x if x > 20 else m.log1p(m.exp(x)),
         "elu": lambda x: x if x > 0 else m.expm1(x), "mish": lambda x: x * m.tanh(m.log1p(m.exp(x))),
         "gelu": lambda x: x * m.ncdf(x), "ndtr": m.ncdf, "erfcx": lambda x: m.exp(x * x) * m.erfc(x),
+        "logit": lambda x: m.log(x / (1 - x)), "entr": lambda x: -x * m.log(x) if x else m.mpf(0),
         "lgamma": lambda x: m.log(abs(m.gamma(x))), "trigamma": lambda x: m.psi(1, x),
     }
     named = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",

@@ -88,7 +88,10 @@ hardshrink, softshrink, shrink_grad = (_with_parameters(name, n) for name, n in 
 hardtanh, hardtanh_grad = _with_parameters("hardtanh", 1), _with_parameters("hardtanh_grad", 2)
 lerp, smooth_l1, nan_to_num = (_with_parameters("lerp", 2, exact=True), _with_parameters("smooth_l1", 2),
     _with_parameters("nan_to_num", 1))
-scaled_sum = _with_parameters("scaled_sum", 2)
+scaled_sum, scaled_product, scaled_quotient = (_with_parameters("scaled_sum", 2),
+    _with_parameters("scaled_product", 3), _with_parameters("scaled_quotient", 3))
+threshold, threshold_grad = _with_parameters("threshold", 1), _with_parameters("threshold_grad", 2)
+huber = _with_parameters("huber", 2)
 bent_grad, logit_grad = _with_parameters("bent_grad", 3), _with_parameters("logit_grad", 2)
 elu, elu_grad = _with_parameters("elu", 1, exact=True), _with_parameters("elu_grad", 2, exact=True)
 
@@ -105,14 +108,14 @@ def _or_plain(name: str, module: ModuleType | ByColumns) -> Callable[..., Any]:
     return kernel
 
 
-def _or_lapack(name: str) -> Callable[..., Any]:
-    """As ``_or_plain``, of a module that calls kernels itself: it is imported when it is needed."""
+def _or_later(name: str, module: str = "lapack") -> Callable[..., Any]:
+    """As ``_or_plain``, of a module that calls kernels itself or is seldom needed: it is imported when it is."""
     native = getattr(_kernels, name)
 
     def kernel(*args: Any) -> Any:
         value = native(*args)
         if value is NotImplemented:
-            return getattr(import_module("wengert.arrays.plain.lapack"), name)(*args)
+            return getattr(import_module(f"wengert.arrays.plain.{module}"), name)(*args)
         return value
 
     kernel.__name__ = kernel.__qualname__ = name
@@ -148,7 +151,8 @@ for _module, _names in {
     _plain_attention: ("attention",),
 }.items():
     globals().update({name: _or_plain(name, _module) for name in _names})
-globals().update({name: _or_lapack(name) for name in ("lu_factor", "lu_parts", "lu_solve", "solve_once", "inverse",
+series = _or_later("series", "special")
+globals().update({name: _or_later(name) for name in ("lu_factor", "lu_parts", "lu_solve", "solve_once", "inverse",
     "determinants", "triangular", "cholesky", "orthogonal", "singular", "symmetric", "eigen", "least_squares")})
 globals().update({name: _in_rows(name) for name in ("running_sum", "running_product", "running_extreme", "take_along",
     "mode_places")})

@@ -30,11 +30,7 @@ def _series(name: str, t: Array) -> Array:
     """The Chebyshev series ``name`` at ``t`` in [-1, 1], by Clenshaw's recurrence."""
     from . import special_tables
 
-    coefficients = getattr(special_tables, name)
-    twice, a, b = 2.0 * t, np.zeros_like(t), np.zeros_like(t)
-    for c in coefficients[:0:-1]:
-        a, b = twice * a - b + c, a
-    return t * a - b + coefficients[0]
+    return K.series(t, getattr(special_tables, name))
 
 
 def _split(x: Array, at: float, near: Callable[[Array], Array], far: Callable[[Array], Array]) -> Array:

@@ -40,7 +40,7 @@ def _in_pieces(name: str, kernel: Any) -> None:
 _in_pieces("relu_grad", lambda g, result: K.relu_grad(g, result))
 _in_pieces("hardtanh_grad", lambda g, x, low, high: K.hardtanh_grad(g, x, low, high))
 _in_pieces("leaky_relu_grad", lambda g, x, slope: K.leaky_relu_grad(g, x, slope))
-_in_pieces("threshold_grad", lambda g, x, threshold: np.where(x <= threshold, g.dtype.type(0), g))
+_in_pieces("threshold_grad", lambda g, x, threshold: K.threshold_grad(g, x, threshold))
 for _name in ("hardshrink_grad", "softshrink_grad"):
     _in_pieces(_name, lambda g, x, lambd: K.shrink_grad(g, x, lambd))
 
@@ -296,7 +296,9 @@ def _check_not_negative(d: Any, lambd: float) -> None:
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
     limit, instead = _comparable(input, threshold, "threshold"), _comparable(input, value, "value")
-    return np.where(input <= limit, input.dtype.type(instead), input)
+    if input.dtype.kind in "iu":
+        return np.where(input <= limit, input.dtype.type(instead), input)
+    return K.threshold(input, limit, instead)
 
 
 def _comparable(input: Any, x: Any, name: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays import lazy
 from ..arrays.array_likes import new_filled
 from .operator import Array, family
@@ -73,10 +74,10 @@ def angle(input: Array):
     """The angle of a complex number, in radians; of a real one, 0 or pi (NaN stays NaN)."""
     d = input.dtype
     if d.kind == "c":
-        return np.angle(input)
-    out = dt.default_float() if d.kind in "iub" else d
-    flat = np.where(input < 0, np.pi, 0.0).astype(out)
-    return flat if d.kind in "iub" else np.where(np.isnan(input), input, flat)
+        return K.arctan2(input.imag, input.real)
+    if d.kind in "iub":
+        return np.where(input < 0, np.pi, 0.0).astype(dt.default_float())
+    return K.angle(input)
 
 
 # a magnitude that is negative counts, as in PyTorch, for a positive one in the other direction

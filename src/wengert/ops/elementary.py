@@ -33,7 +33,7 @@ def _pow_input(F: Any, g: Any, input: Any, exponent: Any) -> Any:
         if dt.is_half(d):  # which numbers would widen
             slope = F.mul(F.cast(F.pow(input, exponent - 1), d), exponent)
             return F.mul(g, slope if F.dtype_of(slope) == d else F.cast(slope, d))
-        return g * conjugate(F, exponent * input ** (exponent - 1))
+        return g * conjugate(F, exponent * F.pow(input, exponent - 1))
     return F.where(exponent == 0, 0, g * conjugate(F, exponent * input ** (exponent - 1)))
 
 
@@ -69,14 +69,16 @@ def _power(a: Any, b: Any) -> Any:
     if type(b) in (int, float) and b not in (0.5, 1, 2) and b == b // 1 and a.dtype.kind == "f":
         if b == 3:
             return K.cube(a)
-        size = K.absolute(a) ** b
+        if b in (-1, -2):
+            return K.reciprocal(a if b == -1 else K.multiply(a, a))
+        size = K.power(K.absolute(a), b)
         return K.copysign(size, a) if b % 2 else size
     if type(b) in (int, float) and b in _STEPS and a.dtype.kind == "V":  # each step is rounded, in PyTorch
         if b == -0.5:
             return K.cast(1 / np.sqrt(K.cast(a, np.dtype(np.float32))), a.dtype)
         square = K.multiply(a, a) if b != 0.5 else K.sqrt(a)
         return K.multiply(square, a) if b == 3 else np.ones((), a.dtype) / square if b == -2 else square
-    return a**b
+    return K.power(a, b) if type(b) is float and b not in (0.5, 1, 2) and a.dtype.char in "fd" else a**b
 
 
 @operator(grad=dict(input=_pow_input, exponent=_pow_exponent), scalars="one", wirtinger=True, kernel=_power,
@@ -101,7 +103,7 @@ def pow(input: Array, exponent: Array):
         inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b & 1), 0))
         return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0))).astype(a.dtype, copy=False)
     if has_memory(exponent) or kind == "V":
-        return np.power(a, b)
+        return K.power(a, b)
     return _power(a, exponent)
 
 

@@ -154,9 +154,7 @@ def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
             1.0)),
     promote="elementwise", scalars="", node="HuberLossBackward0", places=())
 def huber(input: Array, target: Array, reduction="mean", delta=1.0):
-    d = np.abs(np.subtract(floating("huber_cpu", input), target))
-    t = d.dtype.type
-    return _reduced(np.where(d <= t(delta), d * d * t(0.5), (d - t(0.5 * delta)) * t(delta)), reduction)
+    return _reduced(K.huber(floating("huber_cpu", input), target, delta), reduction)
 
 
 @composite
@@ -191,8 +189,8 @@ def bce_elements(input: Array, target: Array, reduction="none"):
     if not K.within(target, 0, 1):
         raise RuntimeError("all elements of target should be between 0 and 1")
     t = input.dtype.type
-    low = np.maximum(np.log1p(-input), t(-100))
-    return _reduced((target - t(1)) * low - target * np.maximum(np.log(input), t(-100)), reduction)
+    low = K.maximum(K.log1p(-input), t(-100))
+    return _reduced((target - t(1)) * low - target * K.maximum(K.log(input), t(-100)), reduction)
 
 
 @composite(node="BinaryCrossEntropyBackward0", whole=("input", "target"), fixed=("weight",))
@@ -276,8 +274,8 @@ def _soft_margin_slope(F: Any, g: Any, input: Any, target: Any) -> Any:
         target=lambda F, g, input, target: F.sum_to(_soft_margin_slope(F, g, target, input), tuple(target.shape))),
     places=(), node="SoftMarginLossBackward0")
 def soft_margin_elements(input: Array, target: Array):
-    """``log(1 + exp(-target * input))`` as it stands, so infinite where the power is."""
-    return K.cast(np.log(1 + np.exp(K.cast(-input * target, input.dtype))), input.dtype)
+    """``log(1 + exp(-target * input))``, exact where the power is small, infinite where it is."""
+    return K.log1p(K.exp(K.cast(-input * target, input.dtype)))
 
 
 @composite

@@ -38,6 +38,8 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
         input, tensor1, tensor2 = to_common_dtype(input, tensor1, tensor2)
     if input.dtype.kind == "b":
         raise NotImplementedError('"addcmul_cpu_out" not implemented for \'Bool\'')
+    if input.dtype.char in "fd":
+        return K.scaled_product(input, tensor1, tensor2, value)
     product = K.multiply(tensor1, tensor2)
     if value != 1:
         product = product * number(value, product.dtype)
@@ -61,6 +63,8 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     if tensor1.dtype.kind in "iub" and tensor2.dtype.kind in "iub":
         raise RuntimeError(_WHOLE_QUOTIENT)
     input, tensor1, tensor2 = to_common_dtype(input, tensor1, tensor2)
+    if input.dtype.char in "fd":
+        return K.scaled_quotient(input, tensor1, tensor2, value)
     quotient = tensor1 / tensor2
     return np.add(input, quotient if value == 1 else quotient * number(value, quotient.dtype))
 
@@ -122,7 +126,7 @@ def _push_atan2(F: Any, t: Any, input: Any, other: Any) -> Any:
     aliases=("arctan2",))
 def atan2(input: Array, other: Array):
     """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
-    return np.arctan2(real("atan2_cpu", input), other)
+    return K.arctan2(real("atan2_cpu", input), other)
 
 
 @pair(grad=dict(input=lambda F, g, input, result: g * input / result,
@@ -155,7 +159,7 @@ def logaddexp(input: Array, other: Array):
                 other=lambda F, g, input, other: g / (F.exp2(input - other) + 1)), kernel=K.logaddexp2)
 def logaddexp2(input: Array, other: Array):
     """``log2(2 ** input + 2 ** other)`` without overflow."""
-    return np.logaddexp2(floating("logaddexp2_cpu", input), other)
+    return K.logaddexp2(floating("logaddexp2_cpu", input), other)
 
 
 def _times_log(log: Any, where_zero: Any) -> Any:

@@ -125,14 +125,14 @@ def _at_zero(input: Any, values: Any) -> Any:
                     other=flat_gradient), promote="float", scalars=("other",), kernel=K.copysign, inplace=True)
 def copysign(input: Array, other: Array):
     """The magnitude of ``input`` with the sign of ``other``."""
-    return np.copysign(real("copysign_cpu", input), other)
+    return K.copysign(real("copysign_cpu", input), other)
 
 
 @operator(grad=dict(input=lambda F, g, input, other: g * (input != other), other=flat_gradient),
           promote="elementwise", kernel=K.nextafter, scalars="", inplace=True)
 def nextafter(input: Array, other: Array):
     """The neighbour of ``input`` among the floating-point numbers, in the direction of ``other``."""
-    return np.nextafter(floating("nextafter_cpu", input), other)
+    return K.nextafter(floating("nextafter_cpu", input), other)
 
 
 @operator(grad=dict(input=lambda F, g, exponent: g * F.exp2(F.cast(-exponent, F.dtype_of(g)))),
@@ -183,6 +183,8 @@ def nan_to_num(input: Array, nan=0.0, posinf=None, neginf=None):
 
 def _numbers(input: Any, *instead: Any) -> Any:
     if input.dtype.kind == "c":
+        if type(input) is np.ndarray and input.ndim and input.flags.c_contiguous:
+            return K.nan_to_num(input.view(input.real.dtype), *instead).view(input.dtype)
         out = new_filled(input, np.empty, input.shape, input.dtype)
         out.real, out.imag = K.nan_to_num(input.real, *instead), K.nan_to_num(input.imag, *instead)
         return out

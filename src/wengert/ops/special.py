@@ -157,9 +157,7 @@ def special_zeta(input: Array, other: Array):
 @special(grad=dict(input=lambda F, g, input: g * -(F.log(input) + 1)))
 def special_entr(input: Array):
     """``-input * log(input)``; 0 at 0, minus infinity below."""
-    safe = np.where(real("entr_cpu", input) > 0, input, 1)
-    value = np.where(input > 0, -safe * np.log(safe), np.where(input == 0, 0, -np.inf))
-    return np.where(np.isnan(input), input, value).astype(input.dtype, copy=False)
+    return K.entr(real("entr_cpu", input))
 
 
 def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
@@ -177,8 +175,7 @@ def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
 def logit(input: Array, eps=None):
     """``log(input / (1 - input))``, with ``input`` limited to ``[eps, 1 - eps]`` if ``eps`` is given."""
     x = real("logit_cpu", input)
-    x = x if eps is None else K.hardtanh(x, eps, 1 - eps)
-    return np.log(x / (1 - x))
+    return K.logit(x if eps is None else K.hardtanh(x, eps, 1 - eps))
 
 
 def _sinc_back(F: Any, g: Any, input: Any) -> Any:

@@ -293,6 +293,57 @@ def smooth_l1(a: Array, b: Array, beta: float) -> Array:
 
 
 @_elementwise
+def huber(a: Array, b: Array, delta: float) -> Array:
+    """``d^2 / 2`` where the distance ``d`` of ``a`` and ``b`` is at most ``delta``, else ``delta (d - delta / 2)``."""
+    d, t = np.abs(a - b), a.dtype.type
+    return np.where(d <= t(delta), d * d * t(0.5), (d - t(0.5 * delta)) * t(delta))
+
+
+@_elementwise
+def scaled_product(a: Array, b: Array, c: Array, scale: float) -> Array:
+    """``a + scale * b * c``."""
+    return a + a.dtype.type(scale) * b * c
+
+
+@_elementwise
+def scaled_quotient(a: Array, b: Array, c: Array, scale: float) -> Array:
+    """``a + scale * b / c``."""
+    return a + a.dtype.type(scale) * b / c
+
+
+@_elementwise
+def threshold(x: Array, bound: float, instead: float) -> Array:
+    """``x`` where above ``bound`` (or NaN), else ``instead``."""
+    t = x.dtype.type
+    return np.where(x <= t(bound), t(instead), x)
+
+
+@_elementwise
+def threshold_grad(g: Array, x: Array, bound: float) -> Array:
+    """``g`` where ``x`` is above ``bound`` (or NaN), else zero."""
+    return np.where(x <= x.dtype.type(bound), g.dtype.type(0), g)
+
+
+@_elementwise
+def angle(x: Array) -> Array:
+    """Pi below zero, else zero; NaN stays NaN."""
+    return np.where(x < 0, x.dtype.type(np.pi), np.where(np.isnan(x), x, x.dtype.type(0)))
+
+
+@_elementwise
+def logit(x: Array) -> Array:
+    """``log(x / (1 - x))``; NaN outside [0, 1]."""
+    return np.log(x / (1 - x))
+
+
+@_elementwise
+def entr(x: Array) -> Array:
+    """``-x log(x)``; zero at zero, minus infinity below."""
+    value = -x * np.log(np.where(x > 0, x, x.dtype.type(1)))
+    return np.where(x < 0, x.dtype.type(-np.inf), np.where(x == 0, x.dtype.type(0), value))
+
+
+@_elementwise
 def bent_grad(g: Array, a: Array, b: Array, delta: float, scale: float) -> Array:
     """``g`` times the difference of ``a`` and ``b``, kept within ``delta`` of zero, times ``scale``."""
     t = a.dtype.type

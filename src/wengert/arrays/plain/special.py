@@ -204,6 +204,14 @@ def log_ndtr(x: Array) -> Array:
         (x >= -1.0, lambda x: np.log1p(-ndtr(-x))))
 
 
+def series(t: Array, coefficients: Coefficients) -> Array:
+    """The Chebyshev series of these coefficients at ``t`` in [-1, 1], by Clenshaw's recurrence."""
+    twice, a, b = 2.0 * t, np.zeros_like(t), np.zeros_like(t)
+    for c in coefficients[:0:-1]:
+        a, b = twice * a - b + c, a
+    return t * a - b + coefficients[0]
+
+
 def _lgamma_positive(x: Array) -> Array:
     def near_two(t: Array) -> Array:
         return t * _ratio(t, _LGAMMA_P, _LGAMMA_Q)
