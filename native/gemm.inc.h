@@ -81,8 +81,42 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
     }
 GEMM_TILE(gemm_tile, GEMM_ROWS)
 GEMM_TILE(gemm_half, GEMM_ROWS / 2)
+#if GEMM_ROWS == 6
+GEMM_TILE(gemm_most, 4)
+#endif
+#if GEMM_ROWS > 4
+GEMM_TILE(gemm_pair, 2)
+#endif
 GEMM_TILE(gemm_row, 1)
 #undef GEMM_TILE
+
+/* How many of the rows that are left the next tile takes. A tile of fewer than four rows waits for its own sums and takes as long as
+ * one of four, so that rows that fill no tile are shared out: eight, where a tile has six, as four and four. */
+static inline size F(gemm_next)(size left)
+{
+#if GEMM_ROWS == 6
+    static const unsigned char next[] = {0, 1, 2, 3, 4, 4, 6, 4, 4, 6, 6, 4};
+    if (left < (size)sizeof next) return next[left];
+#endif
+    return left >= GEMM_ROWS ? GEMM_ROWS : left >= GEMM_ROWS / 2 ? GEMM_ROWS / 2 : left < 2 ? left : 2;
+}
+
+/* A tile of so many rows as gemm_next says. */
+static inline void F(gemm_few)(size rows, REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step,
+                               const REAL *restrict b, size b_row, size depth, int add)
+{
+    switch (rows) {
+    case GEMM_ROWS: F(gemm_tile)(c, c_row, a, a_row, a_step, b, b_row, depth, add); break;
+    case GEMM_ROWS / 2: F(gemm_half)(c, c_row, a, a_row, a_step, b, b_row, depth, add); break;
+#if GEMM_ROWS == 6
+    case 4: F(gemm_most)(c, c_row, a, a_row, a_step, b, b_row, depth, add); break;
+#endif
+#if GEMM_ROWS > 4
+    case 2: F(gemm_pair)(c, c_row, a, a_row, a_step, b, b_row, depth, add); break;
+#endif
+    default: F(gemm_row)(c, c_row, a, a_row, a_step, b, b_row, depth, add);
+    }
+}
 
 /* What is left at the right edge: fewer columns than a tile has. */
 static void F(gemm_edge)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step,
@@ -121,16 +155,14 @@ static void F(gemm_panel)(REAL *restrict c, size c_row, const REAL *restrict a, 
                           size rows, size n, size depth, int add)
 {
     for (size i = 0, count; i < rows; i += count, c += count * c_row, a += count * a_row) {
-        count = i + GEMM_ROWS <= rows ? GEMM_ROWS : i + GEMM_ROWS / 2 <= rows ? GEMM_ROWS / 2 : 1;
+        count = F(gemm_next)(rows - i);
         REAL edge[GEMM_ROWS * 2 * VECTOR_BYTES / sizeof(REAL)];
         REAL *to = n == GEMM_COLUMNS ? c : edge;
         const size step = n == GEMM_COLUMNS ? c_row : GEMM_COLUMNS;
         if (to == edge && add)
             for (size r = 0; r < count; r++)
                 for (size k = 0; k < GEMM_COLUMNS; k++) edge[r * GEMM_COLUMNS + k] = k < n ? c[r * c_row + k] : 0;
-        if (count == GEMM_ROWS) F(gemm_tile)(to, step, a, a_row, a_step, panel, GEMM_COLUMNS, depth, add);
-        else if (count == 1) F(gemm_row)(to, step, a, a_row, a_step, panel, GEMM_COLUMNS, depth, add);
-        else F(gemm_half)(to, step, a, a_row, a_step, panel, GEMM_COLUMNS, depth, add);
+        F(gemm_few)(count, to, step, a, a_row, a_step, panel, GEMM_COLUMNS, depth, add);
         if (to == edge)
             for (size r = 0; r < count; r++) memcpy(c + r * c_row, edge + r * GEMM_COLUMNS, n * sizeof(REAL));
     }
@@ -143,10 +175,10 @@ static void F(gemm)(REAL *restrict c, size c_row, const REAL *restrict a, size a
 {
     size j = 0;
     for (; j + GEMM_COLUMNS <= columns; j += GEMM_COLUMNS) {
-        size i = 0;
-        for (; i + GEMM_ROWS <= rows; i += GEMM_ROWS)
-            F(gemm_tile)(c + i * c_row + j, c_row, a + i * a_row, a_row, a_step, b + j, b_row, depth, add);
-        for (; i < rows; i++) F(gemm_row)(c + i * c_row + j, c_row, a + i * a_row, a_row, a_step, b + j, b_row, depth, add);
+        for (size i = 0, count; i < rows; i += count) {
+            count = F(gemm_next)(rows - i);
+            F(gemm_few)(count, c + i * c_row + j, c_row, a + i * a_row, a_row, a_step, b + j, b_row, depth, add);
+        }
     }
     if (j == columns) return;
     if (rows < GEMM_ROWS / 2) {
@@ -254,9 +286,8 @@ static void F(product)(const struct product *v, void *work)
         for (size j0 = 0; j0 < v->columns; j0 += PRODUCT_COLUMNS) {
             const size columns = v->columns - j0 < PRODUCT_COLUMNS ? v->columns - j0 : PRODUCT_COLUMNS;
             F(gemm_pack_right)(right, (const REAL *)v->b + p * v->b_row + j0 * v->b_column, v->b_row, v->b_column, depth, columns);
-            const size block = direct ? GEMM_ROWS : PRODUCT_ROWS;
-            for (size i0 = 0; i0 < v->rows; i0 += block) {
-                const size rows = v->rows - i0 < block ? v->rows - i0 : block;
+            for (size i0 = 0, rows; i0 < v->rows; i0 += rows) {
+                rows = direct ? F(gemm_next)(v->rows - i0) : v->rows - i0 < PRODUCT_ROWS ? v->rows - i0 : PRODUCT_ROWS;
                 const REAL *a = (const REAL *)v->a + i0 * v->a_row + p * v->a_column, *panel = right;
                 REAL *c = (REAL *)v->c + i0 * v->c_row + j0;
                 if (!direct) F(gemm_pack_left)(left, a, v->a_row, v->a_column, rows, depth);

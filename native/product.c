@@ -80,6 +80,21 @@ static int longer_vectors(void)
  * that packing a transposed matrix takes. MODERATE: in multiplications. */
 static const size THIN = 10, THIN_AND_TRANSPOSED = 16, SHALLOW = 8, PACKED = 24; /* PACKED: of a transposed one in a stack */
 static const double MODERATE = 1 << 28;
+/* Vectors of 32 bytes have tiles for few rows (gemm_next), and OpenBLAS with the same is slower from two on: not where columns are so
+ * few that many rows leave most of a tile empty, nor with four or eight rows, its own tile, and much to add up. */
+static const size FEW = 2, NARROW = 3, ROWS_OF_NARROW = 64, DEPTH_OF_NARROW = 32; /* the last in a stack */
+
+/* Whether a product is better done here; `turned`: the rows of b are not contiguous; `high`, `wide`: how many rows and columns it takes
+ * with other vectors. */
+static int is_ours(size rows, size columns, size depth, int turned, size width, size high, size wide)
+{
+    const int longer = longer_vectors();
+    if (longer < 0 || (longer == 0 && (double)rows * columns * depth > MODERATE)) return 0;
+    if (longer > 0 || kernels->gemm_columns_bytes != 64) return rows >= high && columns >= wide && depth >= SHALLOW;
+    if (rows < FEW || depth < FEW || columns < NARROW || (columns < THIN && rows > ROWS_OF_NARROW)) return 0;
+    return rows >= THIN || rows % 4 || (depth <= PRODUCT_DEPTH && !(turned && width == sizeof(double)));
+}
+
 /* Nanoseconds of a product in a stack, however small: packing, edges. */
 static const double SMALL = 120;
 
@@ -141,12 +156,9 @@ static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
 
 int product_into(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
 {
-    const size few = PyArray_STRIDE(b, 1) == PyArray_ITEMSIZE(b) ? THIN : THIN_AND_TRANSPOSED;
-    const size rows = PyArray_DIM(a, 0), columns = PyArray_DIM(b, 1), depth = PyArray_DIM(a, 1);
-    if (rows < few || columns < THIN || depth < SHALLOW) return 0;
-    const int longer = longer_vectors();
-    if (longer < 0 || (longer == 0 && (double)rows * columns * depth > MODERATE)) return 0;
-    return by_tiles(out, a, b);
+    const size rows = PyArray_DIM(a, 0), columns = PyArray_DIM(b, 1), depth = PyArray_DIM(a, 1), width = PyArray_ITEMSIZE(b);
+    const int turned = PyArray_STRIDE(b, 1) != width;
+    return is_ours(rows, columns, depth, turned, width, turned ? THIN_AND_TRANSPOSED : THIN, THIN) ? by_tiles(out, a, b) : 0;
 }
 
 static PyObject *product(PyArrayObject *a, PyArrayObject *b, int (*way)(PyArrayObject *, PyArrayObject *, PyArrayObject *))
@@ -213,10 +225,9 @@ static PyObject *stacked(PyObject *module, PyObject *const *args, Py_ssize_t cou
     const int na = PyArray_NDIM(in[0]), nb = PyArray_NDIM(in[1]);
     if (na < 2 || nb < 2) NOT_HANDLED();
     const size width = PyArray_ITEMSIZE(in[0]), rows = PyArray_DIM(in[0], na - 2), columns = PyArray_DIM(in[1], nb - 1), depth = PyArray_DIM(in[0], na - 1);
-    const int longer = longer_vectors();
-    if (PyArray_DIM(in[1], nb - 2) != depth || rows < THIN || columns < THIN || depth < SHALLOW || longer < 0 ||
-        (longer == 0 && (double)rows * columns * depth > MODERATE))
-        NOT_HANDLED();
+    const int turned = PyArray_STRIDE(in[1], nb - 1) != width, half_empty = columns < THIN && depth > DEPTH_OF_NARROW;
+    const size least = turned ? PACKED : THIN;
+    if (PyArray_DIM(in[1], nb - 2) != depth || half_empty || !is_ours(rows, columns, depth, turned, width, least, least)) NOT_HANDLED();
     struct stack_job job = {.width = width};
     size steps[2][2];
     for (int k = 0; k < 2; k++) {
@@ -226,7 +237,7 @@ static PyObject *stacked(PyObject *module, PyObject *const *args, Py_ssize_t cou
             steps[k][axis] = PyArray_STRIDE(in[k], n - 2 + axis) / width;
         }
     }
-    if ((steps[1][1] != 1 && (rows < PACKED || columns < PACKED)) || !describe_stack(&job.stack, in[0], in[1])) NOT_HANDLED();
+    if (!describe_stack(&job.stack, in[0], in[1])) NOT_HANDLED();
     npy_intp shape[NPY_MAXDIMS], items = 1;
     const int axes = job.stack.axes;
     for (int k = 0; k < axes; k++) shape[k] = job.stack.length[k], items *= shape[k];

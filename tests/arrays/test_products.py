@@ -14,8 +14,8 @@ from wengert.arrays import kernels as K
 native = pytest.importorskip("wengert.arrays._kernels")
 
 SHAPES = [
-    (1, 1, 1), (1, 5, 33), (8, 1, 32), (8, 16, 32), (9, 17, 31), (24, 16, 24), (65, 300, 33), (130, 257, 70),
-    (129, 256, 513), (300, 513, 40),
+    (1, 1, 1), (1, 5, 33), (2, 3, 2), (2, 2, 3), (4, 300, 9), (5, 40, 7), (8, 1, 32), (8, 16, 32), (9, 17, 31),
+    (24, 16, 24), (65, 300, 33), (130, 257, 70), (129, 256, 513), (300, 513, 40),
 ]
 
 
@@ -49,7 +49,8 @@ def test_every_layout(dtype, shape):
 
 STACKS = [((5, 24, 16), (5, 16, 40)), ((2, 3, 30, 9), (3, 9, 26)), ((1, 12, 8), (7, 8, 10)),
     ((4, 1, 25, 60), (1, 2, 60, 33)), ((3, 4, 5), (3, 5, 6)), ((24, 16), (6, 16, 24)),
-    ((0, 24, 16), (0, 16, 24)), ((2, 24, 0), (2, 0, 24))]
+    ((0, 24, 16), (0, 16, 24)), ((2, 24, 0), (2, 0, 24)),
+    ((6, 2, 3), (6, 3, 3)), ((5, 8, 9), (5, 9, 64)), ((3, 4, 70), (3, 70, 4))]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -79,6 +80,18 @@ def test_a_row_does_not_depend_on_the_others():
     for rows in (slice(0, 1), slice(3, 30), slice(130, 140)):
         np.testing.assert_array_equal(native.tiled_product(a[rows], b), whole[rows])
     np.testing.assert_array_equal(native.tiled_product(a, b[:, 32:70]), whole[:, 32:70])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [16, 37, 200])
+def test_rows_that_fill_no_tile(dtype, columns):
+    rng = np.random.default_rng(9)
+    a, b = rng.standard_normal((40, 50)).astype(dtype), rng.standard_normal((50, columns)).astype(dtype)
+    whole = native.tiled_product(a, b)
+    np.testing.assert_allclose(whole, a.astype(np.float64) @ b, rtol=0, atol=500 * np.finfo(dtype).eps)
+    for rows in range(1, 41):
+        np.testing.assert_array_equal(native.tiled_product(a[:rows], b), whole[:rows])
+        np.testing.assert_array_equal(native.tiled_product(np.asfortranarray(a[:rows]), b), whole[:rows])
 
 
 def test_threads_do_not_change_the_numbers():
