@@ -197,12 +197,23 @@ static void F(conv_panel)(struct F(panel) *panel, const struct windows *w, size 
 #endif
 }
 
+/* What a panel or two further on will be read of a plane. Planes are so far apart that the processor does not see it coming. */
+static inline void F(conv_await)(const REAL *from)
+{
+#ifdef __GNUC__
+    for (size k = 0; k < GEMM_COLUMNS; k += 64 / (size)sizeof(REAL)) __builtin_prefetch(from + 2 * GEMM_COLUMNS + k, 0, 2);
+#else
+    (void)from;
+#endif
+}
+
 /* The windows of a panel, a row for each tap. Whole vectors are moved: what is too much of one is written over by the next. */
 static void F(conv_pack)(REAL *to, const struct F(panel) *panel, const REAL *source, const size *offset, size depth)
 {
     if (panel->moves == 2 && panel->place[1] == GEMM_COLUMNS / 2) {
         const REAL *first = source + panel->from[0], *second = source + panel->from[1];
         for (size k = 0; k < depth; k++, to += GEMM_COLUMNS) {
+            F(conv_await)(first + offset[k]);
             memcpy(to, first + offset[k], VECTOR_BYTES);
             memcpy(to + GEMM_COLUMNS / 2, second + offset[k], VECTOR_BYTES);
         }

@@ -2,6 +2,7 @@
 #include "conv.h"
 
 #include <limits.h>
+#include <math.h>
 
 struct broad_job {
     struct conv v;
@@ -124,13 +125,15 @@ static void windows_task(void *context, size begin, size end, int chunk)
 }
 
 /* Whether it takes less time than what else there is, by cycles for a tap; turning results takes some for every filter, and so does
- * turning filters, once. Half a panel takes little more than half the time. Else windows come in whole panels. Constants: measured. */
+ * turning filters, once. Half a panel takes little more than half the time. Else windows come in whole panels. Numbers of windows come
+ * from the second cache, which shorter tiles wait for where few taps share a line of it. Constants: measured. */
 static int pays(const struct conv *v)
 {
     const size wide = tile_columns(v), left = v->filters % wide;
     const double taps = (double)v->lattice->depth, filters = (double)(tiles_of(v->filters, wide) * wide) - (left && left <= wide / 2 ? 0.4 * (double)wide : 0);
     const double windows = (double)(v->images * v->results), panels = (double)tiles_of(v->images * v->results, wide / 2) / 2;
-    return taps > 0 && conv_pays(BY_BROAD, filters * ((1.03 + 12 / taps) * windows / (double)wide + 0.56), conv_cost(v) * panels);
+    const double reading = are_narrow() ? 0.16 / sqrt((double)v->kernel) : 0;
+    return taps > 0 && conv_pays(BY_BROAD, filters * ((1.03 + reading + 12 / taps) * windows / (double)wide + 0.56), conv_cost(v) * panels);
 }
 
 int broad_run(const struct conv *given)

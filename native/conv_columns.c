@@ -120,11 +120,12 @@ static int images_pay(const struct conv *v, double windows)
 {
     const double high = (double)kernels->gemm_rows, wide = (double)tile_columns(v), filters = (double)v->filters, taps = (double)v->channels * v->kernel;
     const double tiles = (double)tiles_of((size)windows, kernels->gemm_rows) * high / wide, rows = (double)tiles_of(v->channels, kernels->gemm_rows) * high;
+    const double packing = are_narrow() && v->lattices > 1 ? 1.8 : 0.9; /* each lattice takes some taps of all filters */
     double other = 0;
     for (int k = 0; k < v->lattices; k++) {
         const struct lattice *l = &v->lattice[k];
         const double panels = (double)tiles_of(v->images * l->count[0] * l->count[1] * l->count[2], tile_columns(v)), runs = wide / (double)l->count[2] + 1;
-        other += (double)l->depth * (panels * (rows + 1 + 1.3 * runs) + 0.9 * rows);
+        other += (double)l->depth * (panels * (rows + 1 + 1.3 * runs) + packing * rows);
     }
     return conv_pays(BY_COLUMNS, taps * (filters * (tiles + 0.6) + 1.6 * windows), other);
 }
@@ -133,7 +134,7 @@ static int weights_pay(const struct conv *v, double windows)
     const double wide = (double)tile_columns(v), filters = (double)v->filters, taps = (double)v->channels * v->kernel;
     const double reading = 1 + 4 / (double)v->kernel; /* taps of a channel lie close together */
     const double seen = (double)v->lattice->depth, spread = seen < taps ? 0.1 * taps * filters : 0;
-    return seen > 0 && conv_pays(BY_COLUMNS, seen * (filters * (windows / wide + 0.1) + reading * windows) + spread, filters * seen * (1.05 * windows / wide + 1));
+    return seen > 0 && conv_pays(BY_COLUMNS, seen * (filters * (windows / wide + 0.1) + reading * windows) + spread, filters * seen * ((are_narrow() ? 1.12 : 1.05) * windows / wide + 1));
 }
 
 int columns_run(const struct conv *given)

@@ -81,29 +81,37 @@ static void F(conv_gradients)(REAL *to, const struct weights *w, size begin, siz
     }
 }
 
+/* What `count` windows from `begin` on, whose gradients are packed, add to the sums of some taps. */
+static void F(conv_weights_part)(const struct weights *w, size begin, size count, size first, size taps)
+{
+    const size lanes = GEMM_COLUMNS / 2, *place = w->place + begin, end = first + taps;
+    const int add = w->add || begin;
+    const REAL *g = w->work;
+    for (size f = 0, wide; f < w->filters; f += wide, g += count * wide) {
+        wide = w->filters - f <= lanes ? lanes : GEMM_COLUMNS;
+        REAL *sums = (REAL *)w->sums + first * w->sums_row + f;
+        for (size t = first, rows; t < end && !pool_stopped(); t += rows, sums += rows * w->sums_row) {
+            rows = GEMM_ROWS;
+            if (w->threes) rows = 3 * F(conv_weight_threes)(sums, w, t, (end - t) / 3, g, wide, place, count, add);
+            else if (wide == GEMM_COLUMNS) F(conv_weight_tile)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, add);
+            else if (t + GEMM_ROWS >= end) F(conv_weight_short)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, add);
+            else {
+                rows = 2 * GEMM_ROWS;
+                F(conv_weight_narrow)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, add);
+            }
+        }
+    }
+}
+
 /* sums (taps x filters, whole tiles of both) = or += what some images add. */
 static void F(conv_weights)(const struct weights *w)
 {
-    const size lanes = GEMM_COLUMNS / 2, total = w->images * w->pixels;
+    const size total = w->images * w->pixels, some = w->threes ? w->taps : 48 * GEMM_ROWS;
     for (size begin = 0; begin < total && !pool_stopped(); begin += CONV_WINDOWS) {
         const size end = begin + CONV_WINDOWS < total ? begin + CONV_WINDOWS : total, count = end - begin;
-        const size *place = w->place + begin;
-        const REAL *g = w->work;
         F(conv_gradients)(w->work, w, begin, end);
-        for (size f = 0, wide; f < w->filters; f += wide, g += count * wide) {
-            wide = w->filters - f <= lanes ? lanes : GEMM_COLUMNS;
-            REAL *sums = (REAL *)w->sums + f;
-            for (size t = 0, rows; t < w->taps && !pool_stopped(); t += rows, sums += rows * w->sums_row) {
-                rows = GEMM_ROWS;
-                if (w->threes) rows = 3 * F(conv_weight_threes)(sums, w, t, (w->taps - t) / 3, g, wide, place, count, w->add || begin);
-                else if (wide == GEMM_COLUMNS) F(conv_weight_tile)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, w->add || begin);
-                else if (t + GEMM_ROWS >= w->taps) F(conv_weight_short)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, w->add || begin);
-                else {
-                    rows = 2 * GEMM_ROWS;
-                    F(conv_weight_narrow)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, w->add || begin);
-                }
-            }
-        }
+        for (size first = 0; first < w->taps; first += some) /* taps whose images stay in the second cache while all filters meet them */
+            F(conv_weights_part)(w, begin, count, first, w->taps - first < some ? w->taps - first : some);
     }
 }
 

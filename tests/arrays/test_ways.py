@@ -15,36 +15,52 @@ from wengert.arrays import kernels as K
 
 pytestmark = pytest.mark.skipif(not K.available, reason="there is one way without the native kernels")
 
-#: By layer (as in ``benchmarks.convolutions``) the ways of the results, of the gradient in the images and of that in
-#: the filters, where ``benchmarks.ways`` measured them to be faster than all others by a tenth and more (AVX-512).
-FASTEST = {
-    "3x3 64, 56": ("winograd", "winograd", "winograd"),
-    "3x3/2 64-128, 56": (None, "winograd", "winograd"),
-    "3x3 256, 14": ("winograd", "winograd", "winograd"),
-    "3x3/2 256-512, 14": (None, "columns", None),
-    "3x3 512, 7": ("winograd", "winograd", None),
-    "1x1 512-2048, 7": (None, "columns", "columns"),
-    "3x3 256, 4": (None, "winograd", "winograd"),
-    "3x3 512, 2": ("packed", "columns", "columns"),
-    "3x3 512, 1": (None, "packed", "tiles"),
-    "3x3 3-64, 32": (None, "in place", "tiles"),
-    "3x3 16, 32": ("in place", "in place", None),
-    "3x3 32, 16": ("winograd", "winograd", "winograd"),
-    "3x3 64, 8": ("winograd", "winograd", "winograd"),
-    "3x3 1-32, 28": ("in place", "in place", "tiles"),
-    "3x3 32-64, 26": ("winograd", "winograd", "winograd"),
-    "32 groups 3x3 128, 28": ("in place", "in place", "dots"),
-    "3x3 64-32, 64": ("winograd", "winograd", "winograd"),
-    "3x3x3 16-32, 8x32x32": ("winograd", "in place", "tiles"),
-    "transposed 4x4/2 64-1, 14": ("packed", "in place", "tiles"),
-    "transposed 2x2/2 64-32, 32": (None, None, "tiles"),
-    "depthwise 3x3 512, 14": ("depthwise", "depthwise", "depthwise"),
+#: By instruction set and layer (as in ``benchmarks.convolutions``) the ways of the results, of the gradient in the
+#: images and of that in the filters, where ``benchmarks.ways`` measured them to be faster than all others by a tenth.
+FASTEST: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
+    "avx512": {
+        "3x3 64, 56": ("winograd", "winograd", "winograd"),
+        "3x3/2 64-128, 56": (None, "winograd", "winograd"),
+        "3x3 256, 14": ("winograd", "winograd", "winograd"),
+        "3x3/2 256-512, 14": (None, "columns", None),
+        "3x3 512, 7": ("winograd", "winograd", None),
+        "1x1 512-2048, 7": (None, "columns", "columns"),
+        "3x3 256, 4": (None, "winograd", "winograd"),
+        "3x3 512, 2": ("packed", "columns", "columns"),
+        "3x3 512, 1": (None, "packed", "tiles"),
+        "3x3 3-64, 32": (None, "in place", "tiles"),
+        "3x3 16, 32": ("in place", "in place", None),
+        "3x3 32, 16": ("winograd", "winograd", "winograd"),
+        "3x3 64, 8": ("winograd", "winograd", "winograd"),
+        "3x3 1-32, 28": ("in place", "in place", "tiles"),
+        "3x3 32-64, 26": ("winograd", "winograd", "winograd"),
+        "32 groups 3x3 128, 28": ("in place", "in place", "dots"),
+        "3x3 64-32, 64": ("winograd", "winograd", "winograd"),
+        "3x3x3 16-32, 8x32x32": ("winograd", "in place", "tiles"),
+        "transposed 4x4/2 64-1, 14": ("packed", "in place", "tiles"),
+        "transposed 2x2/2 64-32, 32": (None, None, "tiles"),
+        "depthwise 3x3 512, 14": ("depthwise", "depthwise", "depthwise"),
+    },
+    "avx2": {
+        "1x1 256-64, 56": ("packed", "packed", None),
+        "1x1 64-256, 56": ("packed", "packed", None),
+        "1x1 512-2048, 7": ("packed", "columns", "columns"),
+        "3x3 64, 56": ("winograd", "winograd", "winograd"),
+        "3x3 128, 28": ("winograd", "winograd", "winograd"),
+        "3x3/2 256-512, 14": (None, "columns", "columns"),
+        "3x3 512, 2": ("packed", None, "columns"),
+        "3x3 256, 4": (None, "winograd", "winograd"),
+        "3x3 3-64, 32": ("in place", "in place", "tiles"),
+        "3x3 1-32, 28": (None, "in place", "tiles"),
+        "32 groups 3x3 128, 28": ("in place", "in place", "dots"),
+        "video: 3/2 256-512 2x7x7": ("packed", "columns", "columns"),
+    },
 }
 PROGRAM = """
 import json, sys
 from benchmarks.ways import calls
 from wengert.arrays import _kernels as native
-if native.instruction_set == "avx512":
+if native.instruction_set == sys.argv[2]:
     found = {}
     for name in json.loads(sys.argv[1]):
         for what, call in calls(name).items():
@@ -54,13 +70,15 @@ if native.instruction_set == "avx512":
 """
 
 
-def test_what_was_measured_to_be_fastest_is_chosen() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, json.dumps(list(FASTEST))], check=True, timeout=300,
-        capture_output=True, text=True, env={**os.environ, "WENGERT_ISA": "avx512"})
+@pytest.mark.parametrize("level", FASTEST)
+def test_what_was_measured_to_be_fastest_is_chosen(level: str) -> None:
+    fastest = FASTEST[level]
+    done = subprocess.run([sys.executable, "-c", PROGRAM, json.dumps(list(fastest)), level], check=True, timeout=300,
+        capture_output=True, text=True, env={**os.environ, "WENGERT_ISA": level})
     if not done.stdout:
-        pytest.skip("the processor has no AVX-512")
+        pytest.skip(f"the processor has no {level}")
     found = json.loads(done.stdout)
-    wanted = {f"{name}: {what}": way for name, row in FASTEST.items()
+    wanted = {f"{name}: {what}": way for name, row in fastest.items()
         for what, way in zip(("results", "images", "filters"), row, strict=True) if way is not None}
     assert {name: found[name][0] for name in wanted} == wanted
     for name, (way, weighed) in found.items():  # what is noted is what was decided
