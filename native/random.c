@@ -333,6 +333,49 @@ int draw_numbers(PyObject *bits, struct draw *what, void *to, size n, int type)
     return 1;
 }
 
+/* A Poisson number: by products of uniform numbers (Knuth) below rate 10, by PTRS (Hoermann, 1993) from there on. */
+static double poisson_number(bitgen_t *from, double rate)
+{
+    if (rate == 0 || rate == INFINITY) return rate;
+    if (rate < 10) {
+        const double limit = exp(-rate);
+        double number = 0;
+        for (double product = uniform(from); product > limit; number++) product *= uniform(from);
+        return number;
+    }
+    const double log_rate = log(rate), b = 0.931 + 2.53 * sqrt(rate), a = -0.059 + 0.02483 * b;
+    const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
+    for (;;) {
+        const double u = uniform(from) - 0.5, v = uniform(from), us = 0.5 - fabs(u);
+        const double k = us > 0 ? floor((2 * a / us + b) * u + rate + 0.43) : -1;
+        if (us >= 0.07 && v <= v_r) return k;
+        if (k < 0 || (us < 0.013 && v > us)) continue;
+        if (log(v) + log(inverse_alpha) - log(a / (us * us) + b) <= -rate + k * log_rate - lgamma(k + 1)) return k;
+    }
+}
+
+/* poissons(bits, rates): a Poisson number for each of the rates, in double precision */
+static PyObject *poissons(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    const int fits = read_target(args, count, 2, 0);
+    if (fits < 0) return NULL;
+    PyArrayObject *rates = (PyArrayObject *)args[1];
+    if (!fits || PyArray_TYPE(rates) != NPY_DOUBLE) NOT_HANDLED();
+    bitgen_t *from = generator_of(args[0]);
+    PyArrayObject *out = from ? new_like(rates, PyArray_NDIM(rates), PyArray_DIMS(rates)) : NULL;
+    if (!out) return NULL;
+    const double *rate = PyArray_DATA(rates);
+    double *to = PyArray_DATA(out);
+    const size n = PyArray_SIZE(out);
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    for (size i = 0; i < n; i++) to[i] = poisson_number(from, rate[i]);
+    NPY_END_THREADS
+    return (PyObject *)out;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef random_methods[] = {METHOD(fill_uniform), METHOD(fill_below), METHOD(fill_normal), METHOD(fill_between),
-                                METHOD(fill_pairs), METHOD(fill_permutation), METHOD(fill_integers), METHOD(gammas), {NULL, NULL, 0, NULL}};
+                                METHOD(fill_pairs), METHOD(fill_permutation), METHOD(fill_integers), METHOD(gammas),
+                                METHOD(poissons), {NULL, NULL, 0, NULL}};

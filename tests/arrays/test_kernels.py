@@ -1251,6 +1251,57 @@ def test_places_by_rank(n, dtype):
                     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32, np.float16, np.int8])
+@pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 300, 5000])
+def test_places_in_sorted_order(n, dtype):
+    rng = np.random.default_rng(n)
+    whole = np.iinfo(dtype) if np.dtype(dtype).kind == "i" else None
+    wide = whole and rng.integers(whole.min, whole.max, (3, n), dtype)
+    with np.errstate(all="ignore"):
+        for x in (rng.standard_normal((3, n)) * 1000, few_values(rng, (9, n), np.float64), np.zeros((2, n)),
+                np.sort(rng.standard_normal((3, n))), np.full((2, n), np.nan), np.zeros((0, n)), x_of_signs(rng, n),
+                wide):
+            if x is None:
+                continue
+            x = x.astype(dtype)
+            for descending in (False, True):
+                got = K.sorted_places(x, descending)
+                assert got.dtype == np.int64
+                np.testing.assert_array_equal(got, K.plain("sorted_places")(x, descending))
+
+
+def x_of_signs(rng, n):
+    """NaN of both signs among numbers."""
+    x = rng.standard_normal((4, n))
+    x[rng.random((4, n)) < 0.2] = np.nan
+    return np.copysign(x, rng.standard_normal((4, n)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("batch", "n", "m", "width"), [((), 1, 1, 1), ((), 5, 17, 3), ((), 33, 16, 40),
+    ((2, 3), 4, 9, 70), ((), 0, 3, 2), ((), 3, 0, 2), ((0,), 3, 4, 2), ((2,), 100, 40, 5)])
+def test_distances_of_rows_and_their_gradients(batch, n, m, width, dtype):
+    rng = np.random.default_rng(width)
+    x, y = (few_values(rng, (*batch, rows, width), dtype) for rows in (n, m))
+    if n == 5:  # NaN and infinities only here: elsewhere they would hide everything
+        pairs = [(x, y)]
+    else:
+        pairs = [(np.nan_to_num(x, nan=1, posinf=2, neginf=3), np.nan_to_num(y, nan=1, posinf=2, neginf=3)),
+            tuple(rng.standard_normal((*batch, rows, width)).astype(dtype) for rows in (n, m))]
+    tolerance = dict(rtol=1e-5, atol=1e-5) if dtype == np.float32 else dict(rtol=1e-12, atol=1e-12)
+    with np.errstate(all="ignore"):
+        for (x, y), kind in itertools.product(pairs, range(4)):
+            far = K.distances(x, y, kind)
+            assert far.dtype == dtype
+            np.testing.assert_allclose(far, K.plain("distances")(x, y, kind), **tolerance)
+            g = rng.standard_normal(far.shape).astype(dtype)
+            if kind:
+                for a, b, turned in ((x, y, False), (y, x, True)):
+                    got, want = (f(a, b, g, far, kind, turned) for f in (K.distances_grad, K.plain("distances_grad")))
+                    np.testing.assert_allclose(got, want, **tolerance)
+    assert K.distances(x[..., ::-1], y[..., ::-1], 1).shape == (*batch, n, m)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32, np.float16])
 @pytest.mark.parametrize(("lines", "n", "each"), [(1, 7, 30), (5, 7, 3), (3, 1, 4), (2, 0, 3), (4, 5, 0), (0, 3, 2),
     (2, 1000, 900)])

@@ -13,7 +13,7 @@ import pytest
 import wengert as torch
 from wengert.arrays.plain import draws, roundings
 from wengert.arrays.random import Generator, in_memory_order, integers, rejection
-from wengert.arrays.random.stream import NATIVE_GAMMAS, Doubles, Stream
+from wengert.arrays.random.stream import NATIVE_GAMMAS, NATIVE_POISSONS, Doubles, Stream
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 WEIGHTS = (np.arange(40) % 7 + 1).astype(np.float32)
@@ -318,6 +318,17 @@ def test_native_gammas_are_those_of_python(shapes, dtype):
         got, want = one.standard_gamma(np.array(shapes, dtype)), two._one_by_one("gamma", np.array(shapes, dtype))
         want = np.maximum(want, np.finfo(dtype).tiny)
         np.testing.assert_allclose(got, want, rtol=1e-6 if dtype == np.float32 else 1e-14)
+        np.testing.assert_array_equal(one.get_state(), two.get_state())
+
+
+@pytest.mark.skipif(NATIVE_POISSONS is None, reason="the extension was not built")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rates", [[], [0.0], [np.inf], [0.0, 0.3, 4.0, 9.99, 10.0, 37.5, 1e4, np.inf] * 41], ids=str)
+def test_native_poissons_are_those_of_python(rates, dtype):
+    one, two = Generator().manual_seed(3), Generator().manual_seed(3)
+    for _ in range(2):
+        np.testing.assert_array_equal(one.poisson(np.array(rates, dtype)),
+            two._one_by_one("poisson", np.array(rates, dtype)))
         np.testing.assert_array_equal(one.get_state(), two.get_state())
 
 

@@ -18,6 +18,7 @@ from wengert.arrays.float8 import converted
 from wengert.arrays.plain import (
     alignments,
     arithmetic,
+    distances,
     draws,
     fourier,
     layout,
@@ -53,7 +54,7 @@ optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk
 recurrent_twice_walk = _kernels.recurrent_twice_walk
 node_fields, unbroken, scopes_in, sites = (_kernels.node_fields, _kernels.unbroken, _kernels.scopes_in,
     _kernels.sites)
-gammas, ends_at = _kernels.gammas, _kernels.ends_at
+gammas, poissons, ends_at = _kernels.gammas, _kernels.poissons, _kernels.ends_at
 globals().update({name: _kernels.fast(getattr(np, name), cost, name in ("multiply", "divide", "true_divide"))
     for name, cost in arithmetic.COSTS.items()})
 
@@ -144,7 +145,8 @@ for _module, _names in {
     fourier: ("fourier",),
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
         "fill_integers"),
-    lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "top_places"),
+    lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "sorted_places", "top_places"),
+    distances: ("distances", "distances_grad"),
     layout: ("joined", "pieces", "padded"),
     shortcuts: ("norm", "product", "fold_rows", "square_sum", "stacked", "within", "class_losses",
         "cross_entropy", "cross_entropy_grad", "where"),

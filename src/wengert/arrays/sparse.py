@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import kernels as K
 from .array_likes import Scattered, new_filled, unsupported
 
 
@@ -60,11 +61,12 @@ class Coo(Scattered, np.lib.mixins.NDArrayOperatorsMixin):
         if self.coalesced or self.indices.shape[1] == 0:
             return Coo(self.indices, self.values, self.shape, True)
         keys = self.keys()
-        order = keys.argsort(kind="stable")
+        order = K.sorted_places(keys[None], False)[0]
         keys = keys[order]
         starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
         values = self.values[order]
-        values = values if len(starts) == len(keys) else np.add.reduceat(values, starts, axis=0, dtype=values.dtype)
+        if len(starts) < len(keys):
+            values = _added_up(values, starts)
         return Coo(self.indices[:, order[starts]], values, self.shape, True)
 
     def add_to(self, out: np.ndarray, factor: Any = None) -> np.ndarray:
@@ -207,6 +209,16 @@ class Coo(Scattered, np.lib.mixins.NDArrayOperatorsMixin):
         if function is np.concatenate:
             return _joined(*args, **kwargs)
         raise unsupported(function.__name__)
+
+
+def _added_up(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The sums of runs of rows that begin at ``starts``."""
+    if values.ndim == 1 or values.dtype.kind != "f":
+        return np.add.reduceat(values, starts, axis=0, dtype=values.dtype)  # type: ignore[no-any-return]
+    others = np.ones(len(values), bool)
+    others[starts] = False
+    runs = np.cumsum(~others) - 1
+    return K.add_at(values[starts], runs[others], values[others])  # type: ignore[no-any-return]
 
 
 def taken(a: Any, indices: np.ndarray) -> np.ndarray:

@@ -279,10 +279,25 @@ def masked_scatter(input: Array, mask: Array, source: Array):
 # -- runs of slices ----------------------------------------------------------------------------------------------------
 
 
-_START: dict[str, tuple[Any, float]] = {
-    "sum": (np.add, 0.0), "mean": (np.add, 0.0), "prod": (np.multiply, 1.0), "max": (np.maximum, -np.inf),
-    "min": (np.minimum, np.inf),
+#: What the runs begin with, and how ``join_along`` names the reduction.
+_START: dict[str, tuple[str, float]] = {
+    "sum": ("sum", 0.0), "mean": ("sum", 0.0), "prod": ("prod", 1.0), "max": ("amax", -np.inf), "min": ("amin", np.inf),
 }
+
+
+def _join(out: np.ndarray, ids: np.ndarray, rows: np.ndarray, how: str) -> None:
+    """Reduce ``rows``, in place, into those of ``out`` that ``ids`` names."""
+    if how == "sum":
+        K.add_at(out, ids, rows)
+    else:
+        K.join_along(out, 0, np.broadcast_to(ids[:, None], rows.shape), rows, how)
+
+
+def _counts(marked: np.ndarray, ids: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """How many are marked in each run."""
+    found = np.zeros(shape)
+    _join(found, ids, marked.astype(np.float64), "sum")
+    return found
 
 
 def _spread(F: Any, g: Any, ids: Any, share: Any, reduce: str, data_shape: Any) -> Any:
@@ -334,7 +349,7 @@ def segment_reduce(data: Array, reduce, *, lengths: Array | None = None, indices
     ids = np.repeat(np.arange(rows.size), rows.reshape(-1))
     combine, start = _START[reduce]
     out = np.full((rows.size, flat.shape[1]), start if initial is None else initial, data.dtype)
-    combine.at(out, ids, flat)
+    _join(out, ids, flat, combine)
     n = rows.reshape(-1, 1)
     if reduce == "mean":
         out = np.where(n > 0, out / np.maximum(n, 1).astype(data.dtype),
@@ -352,13 +367,10 @@ def _shares(reduce: str, flat: np.ndarray, out: np.ndarray, ids: np.ndarray, n: 
     nan = np.isnan(flat)
     if reduce in ("max", "min"):
         best = nan | (flat == out[ids])
-        ties = np.zeros(out.shape, np.int64)
-        np.add.at(ties, ids, best)
+        ties = _counts(best, ids, out.shape)
         return np.where(best, 1 / np.maximum(ties, 1)[ids], 0).astype(flat.dtype)
     zero = flat == 0
-    zeros, nans, rest = np.zeros(out.shape, np.int64), np.zeros(out.shape, np.int64), np.full_like(out, initial)
-    np.add.at(zeros, ids, zero)
-    np.add.at(nans, ids, nan)
-    np.multiply.at(rest, ids, np.where(zero | nan, flat.dtype.type(1), flat))
+    zeros, nans, rest = (*(_counts(marked, ids, out.shape) for marked in (zero, nan)), np.full_like(out, initial))
+    _join(rest, ids, np.where(zero | nan, flat.dtype.type(1), flat), "prod")
     others = np.where(nans[ids] > nan, np.nan, np.where(zeros[ids] > zero, 0.0, 1.0)).astype(flat.dtype) * rest[ids]
     return np.where(zero | nan, others, out[ids] / flat)

@@ -10,8 +10,10 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, new_filled
+from ..arrays.array_likes import as_array, in_rows, new_filled
+from ..arrays.plain.distances import ABSOLUTE, LARGEST, SQUARE, UNEQUAL
 from ..arrays.reduce import add_up, in_doubles, wide_type
+from .errors import common_shape
 from .linalg_solve import check_sides
 from .matmul import product
 from .operator import Array, family
@@ -252,7 +254,45 @@ def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if p == 2:
         many = x1.shape[-2] > 25 or x2.shape[-2] > 25
         return F.euclidean_cdist(x1, x2, compute_mode == _MODES[1] or (compute_mode != _MODES[2] and many))
+    if p in _KINDS and F.dtype_of(x1) in _NATIVE:
+        return F.row_distances(x1, x2, _KINDS[p])
     return _length(F, F.unsqueeze(x1, -2) - F.unsqueeze(x2, -3), p)
+
+
+_NATIVE = (np.dtype(np.float32), np.dtype(np.float64))
+_KINDS = {0: UNEQUAL, 1: ABSOLUTE, 2: SQUARE, inf: LARGEST}
+
+
+def _shared_batch(x1: Any, x2: Any) -> Any:
+    """Two stacks of matrices, broadcast to a common batch."""
+    if x1.shape[:-2] == x2.shape[:-2]:
+        return x1, x2
+    batch = common_shape(x1.shape[:-2], x2.shape[:-2])
+    return tuple(in_rows(np.broadcast_to(x, (*batch, *x.shape[-2:]))) for x in (x1, x2))
+
+
+def _row_distances_back(F: Any, g: Any, needs: Any, x1: Any, x2: Any, result: Any, kind: Any) -> Any:
+    if kind == UNEQUAL:
+        return F.new_zeros(g, x1.shape), F.new_zeros(g, x2.shape)
+    if kind == SQUARE:
+        nothing = result == 0
+        g = F.masked_fill(g / F.masked_fill(result, nothing, 1), nothing, 0)
+    if F.raw:
+        x1, x2 = _shared_batch(in_rows(x1), in_rows(x2))
+        g = in_rows(g)
+        return (K.distances_grad(x1, x2, g, result, kind, False) if needs[0] else None,
+            K.distances_grad(x2, x1, g, result, kind, True) if needs[1] else None)
+    gap = F.unsqueeze(x1, -2) - F.unsqueeze(x2, -3)
+    if kind != SQUARE:
+        gap = F.sgn(gap) * (F.abs(gap) == F.unsqueeze(result, -1)) if kind == LARGEST else F.sgn(gap)
+    share = gap * F.unsqueeze(g, -1)
+    return F.sum(share, -2), -F.sum(share, -3)
+
+
+@operator(grad=_row_distances_back, wrt=("x1", "x2"), node="CdistBackward0", places=(), layout="rows")
+def row_distances(x1: Array, x2: Array, kind):
+    """Distances of rows without products of them, by their kind (``arrays.plain.distances``)."""
+    return K.distances(*_shared_batch(in_rows(x1), in_rows(x2)), kind)
 
 
 def _length(F: Any, gap: Any, p: Any) -> Any:
@@ -291,8 +331,7 @@ def _euclidean_back(F: Any, g: Any, needs: Any, x1: Any, x2: Any, result: Any) -
 def euclidean_cdist(x1: Array, x2: Array, products):
     """Euclidean distances of rows; ``products``: by ``|a|^2 - 2ab + |b|^2``, faster but less exact for close points."""
     if not products or x1.shape[-1] == 0:
-        gap = x1[..., :, None, :] - x2[..., None, :, :]
-        return np.sqrt(np.add.reduce(gap * gap, -1))
+        return K.distances(*_shared_batch(in_rows(x1), in_rows(x2)), SQUARE)
     left, right = (new_filled(x, np.ones, (*x.shape[:-1], x.shape[-1] + 2), x.dtype) for x in (x1, x2))
     left[..., :-2], right[..., :-2] = -2 * x1, x2  # of one product: the coordinates' and with the squares
     left[..., -2], right[..., -1] = np.add.reduce(x1 * x1, -1), np.add.reduce(x2 * x2, -1)
@@ -309,7 +348,11 @@ def pdist(F, input, p=2.0):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    first, second = np.triu_indices(input.shape[0], 1)
+    n = input.shape[0]
+    first, second = np.triu_indices(n, 1)
+    if p in _KINDS and F.dtype_of(input) in _NATIVE and n > 1 and input.shape[1]:
+        between = F.reshape(F.row_distances(input, input, _KINDS[p]), (n * n,))
+        return F.index_select(between, 0, F.constant(first * n + second))
     gap = F.index_select(input, 0, F.constant(first)) - F.index_select(input, 0, F.constant(second))
     return _length(F, gap, p)
 

@@ -27,11 +27,10 @@ _picked: dict[str, Any] = PICKED | dict(places=("torch", "Tensor"))
 
 def _order(input: Any, d: int, descending: Any) -> Any:
     """The stable order along ``d``. NaN counts as the largest."""
-    input = sortable(input)
-    if not descending:
-        return np.argsort(input, d, kind="stable")
-    n = input.shape[d]
-    return n - 1 - np.flip(np.argsort(np.flip(input, d), d, kind="stable"), d)
+    order = K.sorted_places(_as_rows(input, d), bool(descending))
+    if d == input.ndim - 1:
+        return order.reshape(input.shape)
+    return in_rows(np.moveaxis(order.reshape(*input.shape[:d], *input.shape[d + 1 :], input.shape[d]), -1, d))
 
 
 def _rows(input: Any, dim: Any, descending: Any) -> tuple[Any, Any]:
@@ -86,7 +85,9 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
         raise RuntimeError("selected index k out of range")
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)  # also where none is requested
-    order = K.top_places(_as_rows(input, d), k, not largest).reshape(*input.shape[:d], *input.shape[d + 1 :], k)
+    rows = _as_rows(input, d)
+    order = K.top_places(rows, k, not largest) if k <= 64 else K.sorted_places(rows, largest)[:, :k]
+    order = order.reshape(*input.shape[:d], *input.shape[d + 1 :], k)
     if d < input.ndim - 1:
         order = in_rows(np.moveaxis(order, -1, d))
     return K.take_along(input, d, order), order
@@ -95,7 +96,8 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
 def _as_rows(input: Any, d: int) -> Any:
     """What lies along ``d`` as the rows of a matrix that can be sorted."""
     rows = sortable(input)
-    return in_rows(rows if d == rows.ndim - 1 else np.moveaxis(rows, d, -1)).reshape(-1, input.shape[d])
+    n = input.shape[d]
+    return in_rows(rows if d == rows.ndim - 1 else np.moveaxis(rows, d, -1)).reshape(input.size // n if n else 0, n)
 
 
 # -- order statistics --------------------------------------------------------------------------------------------------

@@ -213,15 +213,18 @@ def top_places(rows: Array, count: int, least: bool) -> Array:
     """
     n = rows.shape[1]
     if 8 * count >= n or not count:
-        return _in_order(rows, least)[:, :count]
+        return sorted_places(rows, not least)[:, :count]
     # few of many: part them from the others first, then sort only them
     parts = np.argpartition(rows, count - 1 if least else n - count, 1)
     few = np.sort(parts[:, slice(0, count) if least else slice(n - count, n)], 1)
-    return np.take_along_axis(few, _in_order(np.take_along_axis(rows, few, 1), least), 1)
+    return np.take_along_axis(few, sorted_places(np.take_along_axis(rows, few, 1), not least), 1)
 
 
-def _in_order(rows: Array, least: bool) -> Array:
-    if least:
+def sorted_places(rows: Array, descending: bool) -> Array:
+    """The places of the elements of each row of a matrix in order: NaN above all numbers, of equal elements the first
+    first.
+    """
+    if not descending:
         return np.argsort(rows, 1, kind="stable")
     return rows.shape[1] - 1 - np.flip(np.argsort(np.flip(rows, 1), 1, kind="stable"), 1)  # type: ignore[no-any-return]
 

@@ -13,7 +13,7 @@ from .. import kernels
 from ..plain.roundings import fused, fused_double
 from . import integers
 from .kinds import COUNTABLE, FLOATS, Kind, kind_of, narrow, require
-from .stream import LANES, NATIVE_GAMMAS, PIECE, Doubles, Stream, entropy, pieces
+from .stream import LANES, NATIVE_GAMMAS, NATIVE_POISSONS, PIECE, Doubles, Stream, entropy, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -371,7 +371,10 @@ class Generator:
         require(kind_of(rates.dtype), FLOATS, "poisson_cpu")
         if not (rates >= 0).all():
             raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-        return self._one_by_one("poisson", rates)
+        if NATIVE_POISSONS is None:
+            return self._one_by_one("poisson", rates)
+        with self._lock:
+            return narrow(self._stream.poissons(np.array(rates, np.float64, order="C")), rates.dtype)
 
     def standard_gamma(self, shapes: NDArray) -> NDArray:
         """Gamma numbers of unit scale, one for each shape parameter; never below the type's least normal number."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 STATE_BYTES = 5056  # of a saved state: the seed, two counters, 624 words of 8 bytes, the spare normal numbers
 PIECE = 1 << 15  # large arrays are filled in pieces of so many words, so that temporaries stay in the cache
 NATIVE_GAMMAS: Any = getattr(kernels._native, "gammas", None)
+NATIVE_POISSONS: Any = getattr(kernels._native, "poissons", None)
 _WORDS = 624
 _HALF_WORD = np.uint64(32)
 
@@ -151,6 +152,11 @@ class Stream:
         bits = self._source(int(np.count_nonzero(shapes > 0)))  # for others nothing is drawn
         found, self.spare = NATIVE_GAMMAS(bits, shapes, single, self.spare)
         return found  # type: ignore[no-any-return]
+
+    def poissons(self, rates: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What :func:`rejection.poisson` gives for each rate, natively."""
+        bits = self._source(int(np.count_nonzero((rates > 0) & (rates < np.inf))))  # for others nothing is drawn
+        return NATIVE_POISSONS(bits, rates)  # type: ignore[no-any-return]
 
     def mark(self) -> tuple[Any, bool]:
         """The present position in the words, for :meth:`rewind`."""

@@ -311,7 +311,7 @@ RULES: dict[str, Rule] = {
             "linalg_ldl_solve"), stacked
     ),
     **dict.fromkeys(("pinv_within", "rank_within"), stacked), "attention": attention, "linalg_cross": cross,
-    "euclidean_cdist": attention, "trilinear": trilinear,
+    "euclidean_cdist": attention, "row_distances": attention, "trilinear": trilinear,
     "convolution_forward": convolution, "conv_input": conv_input, "conv_weight": conv_weight,
     **dict.fromkeys(
         ("max_pool_windows", "max_pool_values", "adaptive_max_windows", "avg_pool_windows", "avg_pool_spread",

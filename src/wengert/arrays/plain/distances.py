@@ -1,0 +1,37 @@
+"""Distances of the rows of one matrix to those of another, by their kind, and their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+#: The kinds: how many numbers differ, the sum of the amounts, the root of the sum of the squares, the largest amount.
+UNEQUAL, ABSOLUTE, SQUARE, LARGEST = range(4)
+
+
+def distances(x: Array, y: Array, kind: int) -> Array:
+    """The distance of each row of ``x`` to each row of ``y``: ``(..., n, width), (..., m, width) -> (..., n, m)``."""
+    gap = x[..., :, None, :] - y[..., None, :, :]
+    if kind == UNEQUAL:
+        return np.count_nonzero(gap, -1).astype(gap.dtype)
+    if kind == SQUARE:
+        return np.sqrt(np.add.reduce(gap * gap, -1))  # type: ignore[no-any-return]
+    away = np.abs(gap)
+    return away.sum(-1) if kind == ABSOLUTE else away.max(-1)  # type: ignore[no-any-return]
+
+
+def distances_grad(x: Array, y: Array, g: Array, far: Array, kind: int, turned: bool) -> Array:
+    """The gradient in ``x``, where ``far`` are the distances of ``x`` to ``y`` (``turned``: of ``y`` to ``x``).
+
+    ``g`` is their incoming gradient, for ``SQUARE`` divided by them already. Each of the farthest has all of it.
+    """
+    if turned:
+        g, far = g.swapaxes(-1, -2), far.swapaxes(-1, -2)
+    gap = x[..., :, None, :] - y[..., None, :, :]
+    if kind != SQUARE:
+        share = np.sign(gap)
+        gap = share * (np.abs(gap) == far[..., None]) if kind == LARGEST else share
+    return (gap * g[..., None]).sum(-2)  # type: ignore[no-any-return]
