@@ -296,9 +296,11 @@ def _check_not_negative(d: Any, lambd: float) -> None:
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
     limit, instead = _comparable(input, threshold, "threshold"), _comparable(input, value, "value")
-    if input.dtype.kind in "iu":
-        return np.where(input <= limit, input.dtype.type(instead), input)
-    return K.threshold(input, limit, instead)
+    return (_threshold_of_integers if input.dtype.kind in "iu" else K.threshold)(input, limit, instead)
+
+
+def _threshold_of_integers(x: Any, limit: Any, instead: Any) -> Any:
+    return np.where(x <= limit, x.dtype.type(instead), x)
 
 
 def _comparable(input: Any, x: Any, name: str) -> Any:
