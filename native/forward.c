@@ -460,7 +460,13 @@ PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *g
     int number;
     *general = 1;
     if (!take(self, c, &number)) return NULL;
-    if (self->early && is_everyday_type(c) && (answer = view_of(self, c))) return answer;
+    if (self->early && is_everyday_type(c)) {
+        if ((answer = view_of(self, c))) return answer;
+        if (PyErr_Occurred()) {
+            *general = 0;
+            return NULL;
+        }
+    }
     PyArray_Descr *d = common_type(self, c);
     if (!d && self->mixes) d = brought_together(self, c);
     if (!d && !self->mixes) d = mixed_type(self, c);

@@ -398,7 +398,7 @@ view_forward view_forward_of(PyObject *op)
 PyObject *view_of(const Operation *self, const struct call *c)
 {
     PyObject *found = is_everyday(c->raw[0]) ? self->early((PyArrayObject *)c->raw[0], c->raw) : NULL;
-    if (!found) PyErr_Clear();
+    if (!found && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* an interrupt stays */
     return found;
 }
 
