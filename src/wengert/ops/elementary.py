@@ -69,7 +69,7 @@ def _power(a: Any, b: Any) -> Any:
     if type(b) in (int, float) and b not in (0.5, 1, 2) and b == b // 1 and a.dtype.kind == "f":
         if b == 3:
             return K.cube(a)
-        if b in (-1, -2):
+        if b in (-1, -2) and a.dtype.char != "e":  # which rounds once
             return K.reciprocal(a if b == -1 else K.multiply(a, a))
         size = K.power(K.absolute(a), b)
         return K.copysign(size, a) if b % 2 else size
