@@ -52,8 +52,8 @@ static npy_intp count_places(PyArrayObject *a)
     return count;
 }
 
-/* The places along each axis: number i of axis d to to[d][i * step]. */
-static void spread_places(PyArrayObject *a, int64_t *const *to, npy_intp step)
+/* The places along each axis: number i of axis d to to[d][i]. */
+static void spread_places(PyArrayObject *a, int64_t *const *to)
 {
     const int last = PyArray_NDIM(a) - 1;
     const npy_intp size = PyArray_SIZE(a);
@@ -67,20 +67,20 @@ static void spread_places(PyArrayObject *a, int64_t *const *to, npy_intp step)
                 place[d - 1] += place[d] / PyArray_DIM(a, d);
                 place[d] %= PyArray_DIM(a, d);
             }
-            for (int d = 0; d <= last; d++) to[d][found * step] = place[d];
+            for (int d = 0; d <= last; d++) to[d][found] = place[d];
         }
     }
 }
 
-/* nonzero(input) */
+/* nonzero(input): a row for each place, axes one after the other in memory, as in PyTorch */
 static PyObject *rows_of_places(PyArrayObject *a, PyObject *const *args)
 {
     int64_t *to[NPY_MAXDIMS];
     (void)args;
     const npy_intp shape[2] = {count_places(a), PyArray_NDIM(a)};
-    PyArrayObject *y = shape[0] < 0 ? NULL : (PyArrayObject *)PyArray_SimpleNew(2, (npy_intp *)shape, NPY_INT64);
-    for (int d = 0; y && d < shape[1]; d++) to[d] = (int64_t *)PyArray_DATA(y) + d;
-    if (y) spread_places(a, to, shape[1]);
+    PyArrayObject *y = shape[0] < 0 ? NULL : (PyArrayObject *)PyArray_EMPTY(2, (npy_intp *)shape, NPY_INT64, 1);
+    for (int d = 0; y && d < shape[1]; d++) to[d] = (int64_t *)PyArray_DATA(y) + d * shape[0];
+    if (y) spread_places(a, to);
     return (PyObject *)y;
 }
 
@@ -98,7 +98,7 @@ PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count)
         if (!row) Py_CLEAR(found);
         else to[d] = PyArray_DATA((PyArrayObject *)row), PyList_SET_ITEM(found, d, row);
     }
-    if (found) spread_places(a, to, 1);
+    if (found) spread_places(a, to);
     return found;
 }
 

@@ -255,7 +255,7 @@ def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         many = x1.shape[-2] > 25 or x2.shape[-2] > 25
         return F.euclidean_cdist(x1, x2, compute_mode == _MODES[1] or (compute_mode != _MODES[2] and many))
     if p in _KINDS and F.dtype_of(x1) in _NATIVE:
-        return F.row_distances(x1, x2, _KINDS[p])
+        return F.row_distances(x1, x2, float(p))
     return _length(F, F.unsqueeze(x1, -2) - F.unsqueeze(x2, -3), p)
 
 
@@ -271,7 +271,8 @@ def _shared_batch(x1: Any, x2: Any) -> Any:
     return tuple(in_rows(np.broadcast_to(x, (*batch, *x.shape[-2:]))) for x in (x1, x2))
 
 
-def _row_distances_back(F: Any, g: Any, needs: Any, x1: Any, x2: Any, result: Any, kind: Any) -> Any:
+def _row_distances_back(F: Any, g: Any, needs: Any, x1: Any, x2: Any, result: Any, p: Any) -> Any:
+    kind = _KINDS[p]
     if kind == UNEQUAL:
         return F.new_zeros(g, x1.shape), F.new_zeros(g, x2.shape)
     if kind == SQUARE:
@@ -290,9 +291,9 @@ def _row_distances_back(F: Any, g: Any, needs: Any, x1: Any, x2: Any, result: An
 
 
 @operator(grad=_row_distances_back, wrt=("x1", "x2"), node="CdistBackward0", places=(), layout="rows")
-def row_distances(x1: Array, x2: Array, kind):
-    """Distances of rows without products of them, by their kind (``arrays.plain.distances``)."""
-    return K.distances(*_shared_batch(in_rows(x1), in_rows(x2)), kind)
+def row_distances(x1: Array, x2: Array, p):
+    """Distances of rows without products of them, for a ``p`` that has a kernel (``arrays.plain.distances``)."""
+    return K.distances(*_shared_batch(in_rows(x1), in_rows(x2)), _KINDS[p])
 
 
 def _length(F: Any, gap: Any, p: Any) -> Any:
@@ -351,7 +352,7 @@ def pdist(F, input, p=2.0):
     n = input.shape[0]
     first, second = np.triu_indices(n, 1)
     if p in _KINDS and F.dtype_of(input) in _NATIVE and n > 1 and input.shape[1]:
-        between = F.reshape(F.row_distances(input, input, _KINDS[p]), (n * n,))
+        between = F.reshape(F.row_distances(input, input, float(p)), (n * n,))
         return F.index_select(between, 0, F.constant(first * n + second))
     gap = F.index_select(input, 0, F.constant(first)) - F.index_select(input, 0, F.constant(second))
     return _length(F, gap, p)
