@@ -349,11 +349,7 @@ def pdist(F, input, p=2.0):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    n = input.shape[0]
-    first, second = np.triu_indices(n, 1)
-    if p in _KINDS and F.dtype_of(input) in _NATIVE and n > 1 and input.shape[1]:
-        between = F.reshape(F.row_distances(input, input, float(p)), (n * n,))
-        return F.index_select(between, 0, F.constant(first * n + second))
+    first, second = np.triu_indices(input.shape[0], 1)
     gap = F.index_select(input, 0, F.constant(first)) - F.index_select(input, 0, F.constant(second))
     return _length(F, gap, p)
 
