@@ -279,7 +279,9 @@ static void F(gemm_pack_right)(REAL *restrict to, const REAL *restrict from, siz
  * columns meet them; few take them from where they lie. */
 static void F(product)(const struct product *v, void *work)
 {
-    REAL *const right = work, *const left = right + PRODUCT_DEPTH * PRODUCT_COLUMNS;
+    const size deep = v->depth < PRODUCT_DEPTH ? v->depth : PRODUCT_DEPTH;
+    const size across = v->columns < PRODUCT_COLUMNS ? (v->columns + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS : PRODUCT_COLUMNS;
+    REAL *const right = work, *const left = right + deep * across;
     const int direct = v->columns <= 4 * GEMM_COLUMNS && (v->a_row == 1 || v->a_column == 1);
     for (size p = 0; p < v->depth; p += PRODUCT_DEPTH) {
         const size depth = v->depth - p < PRODUCT_DEPTH ? v->depth - p : PRODUCT_DEPTH;

@@ -106,6 +106,15 @@ struct product_job {
     size work_bytes, width;
 };
 
+/* The bytes that blocks of both sides take at most, packed. */
+static size packed_bytes(size rows, size columns, size depth, size width)
+{
+    const size high = kernels->gemm_rows, wide = kernels->gemm_columns_bytes / width;
+    const size down = (rows + high - 1) / high * high, across = (columns + wide - 1) / wide * wide;
+    const size numbers = (down < PRODUCT_ROWS ? down : PRODUCT_ROWS) + (across < PRODUCT_COLUMNS ? across : PRODUCT_COLUMNS);
+    return (numbers * (depth < PRODUCT_DEPTH ? depth : PRODUCT_DEPTH) * width + 63) / 64 * 64;
+}
+
 static void some_tiles(void *context, size begin, size end, int chunk)
 {
     const struct product_job *job = context;
@@ -141,7 +150,7 @@ static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
     const size high = kernels->gemm_rows, wide = kernels->gemm_columns_bytes / width;
     const size down = (rows + high - 1) / high, across = (columns + wide - 1) / wide, tiles = job.by_rows ? down : across;
     job.tile = job.by_rows ? high : wide;
-    job.work_bytes = (PRODUCT_ROWS + PRODUCT_COLUMNS) * PRODUCT_DEPTH * width;
+    job.work_bytes = packed_bytes(rows, columns, depth, width);
     int chunks = pool_chunks(tiles, (double)down * high * across * wide * depth / tiles * (width == sizeof(float) ? 0.01 : 0.02));
     if (chunks > pool_get_threads()) chunks = pool_get_threads();
     PyArrayObject *memory = scratch(job.work_bytes / width * chunks, width);
@@ -246,7 +255,7 @@ static PyObject *stacked(PyObject *module, PyObject *const *args, Py_ssize_t cou
                                .b_row = steps[1][0], .b_column = steps[1][1], .c_row = columns};
     PyArrayObject *out = new_like(in[0], axes + 2, shape);
     if (!out || !items) return (PyObject *)out;
-    job.work_bytes = (PRODUCT_ROWS + PRODUCT_COLUMNS) * PRODUCT_DEPTH * width;
+    job.work_bytes = packed_bytes(rows, columns, depth, width);
     int chunks = pool_chunks(items, SMALL + (double)rows * columns * depth * (width == sizeof(float) ? 0.01 : 0.02));
     if (chunks > pool_get_threads()) chunks = pool_get_threads();
     PyArrayObject *memory = scratch(job.work_bytes / width * chunks, width);

@@ -54,7 +54,7 @@ def test_a_step_with_an_optimizer():
     # what the first layer gave is kept for the norm's backward, what that gave is not kept
     assert found.by_module["0"] >= nbytes([x, *model[0].parameters()]) and found.by_module["1"] < nbytes([x])
     here = [line for line in found.by_line if line.startswith(f"{__file__}:")]
-    assert sum(found.by_line[line] for line in here) >= found.by_kind["activations"]
+    assert sum(found.by_line[line] for line in here) >= found.by_kind["temporaries"] > 0
     assert "linear" in found.by_operator and found.result.shape == ()
     assert found.by_kind["gradients"] <= nbytes(model.parameters())
 
