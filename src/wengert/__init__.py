@@ -23,38 +23,42 @@ from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 from .arrays import dtypes as _dtypes
-from .arrays.dtypes import get_default_dtype, set_default_dtype
 from .compat import finder as _finder
 from .functions.conversion import LEGACY as _LEGACY
 from .functions.places import PLACES as _PLACES
-from .functions.random import Generator, default_generator
-from .functions.settings import *  # noqa: F403
-from .graph import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
-from .tensor import Size, Tensor, device, dtype
-from .tensor.types import (
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    jagged,
-    layout,
-    memory_format,
-    preserve_format,
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-    strided,
-)
 
-if TYPE_CHECKING:
-    bfloat16 = half = float16 = float32 = double = float64 = complex32 = chalf = complex64 = cfloat = _dtypes.bfloat16
-    complex128 = cdouble = int8 = short = int16 = int32 = long = int64 = uint8 = uint16 = uint32 = uint64 = bfloat16
-    qint8 = qint32 = quint8 = quint4x2 = quint2x4 = bits8 = bits16 = bits1x8 = bits2x4 = bits4x2 = bfloat16
-    int1 = int2 = int3 = int4 = int5 = int6 = int7 = uint1 = uint2 = uint3 = uint4 = uint5 = uint6 = uint7 = bfloat16
-    float4_e2m1fn_x2 = float8_e4m3fn = float8_e4m3fnuz = float8_e5m2 = float8_e5m2fnuz = float8_e8m0fnu = bfloat16
-    from .draw import module as draw
+if TYPE_CHECKING:  # what is below, and what is attached or imported later
+    from .names.elsewhere import *  # noqa: F403
     from .names.torch import *  # noqa: F403
+    from .names.torch import tensor as tensor
+else:
+    from .arrays.dtypes import get_default_dtype, set_default_dtype
+    from .functions.random import Generator, default_generator
+    from .functions.settings import *  # noqa: F403
+    from .graph import (
+        enable_grad,
+        inference_mode,
+        is_grad_enabled,
+        is_inference_mode_enabled,
+        no_grad,
+        set_grad_enabled,
+    )
+    from .tensor import Size, Tensor, device, dtype
+    from .tensor.types import (
+        channels_last,
+        channels_last_3d,
+        contiguous_format,
+        jagged,
+        layout,
+        memory_format,
+        preserve_format,
+        sparse_bsc,
+        sparse_bsr,
+        sparse_coo,
+        sparse_csc,
+        sparse_csr,
+        strided,
+    )
 
 globals().update(_PLACES["torch"])
 globals().update(_dtypes.NAMES)

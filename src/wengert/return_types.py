@@ -13,8 +13,9 @@ from .ops.structseq import FIELDS
 from .tensor.results import fields_of, return_type
 
 _OURS = frozenset((  # operators that stand for others of PyTorch's, or whose results are plain tuples there
-    "adaptive_max_windows", "fractional_windows", "max_pool_windows", "packed_qr", "sort_stable", "std_mean", "unique",
-    "unique_consecutive", "var_mean",
+    "adaptive_max_windows", "attention_grad", "batch_norm_grad", "convolution_backward", "fractional_windows",
+    "group_norm_grad", "layer_norm_grad", "max_pool_windows", "packed_qr", "sort_stable", "std_mean",
+    "transposed_backward", "unique", "unique_consecutive", "var_mean",
 ))
 
 

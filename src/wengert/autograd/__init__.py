@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..dispatch.torch_function import overridable
 from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -15,6 +15,22 @@ from .gradcheck import (  # at once, as the next: imported later, the modules wo
     gradgradcheck,
 )
 from .variable import Variable
+
+if TYPE_CHECKING:
+    from . import anomaly_mode as anomaly_mode
+    from . import forward_ad as forward_ad
+    from . import function as function
+    from . import functional as functional
+    from . import grad_mode as grad_mode
+    from . import graph as graph
+    from . import profiler as profiler
+    from . import profiler_util as profiler_util
+    from .anomaly_mode import detect_anomaly as detect_anomaly
+    from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
+    from .function import NestedIOFunction as NestedIOFunction
+    from .grad_mode import enforce_grad_layout_policy as enforce_grad_layout_policy
+    from .grad_mode import is_multithreading_enabled as is_multithreading_enabled
+    from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 
 __all__ = [
     "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ..dispatch.torch_function import handle_torch_function
 from ..tensor import backward as core
 from ..tensor.backward import GradientEdge, as_row, inputs_of
 from ..tensor.tensor import Tensor
 from ..transforms import mapped_backward
+
+K = TypeVar("K")
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -34,6 +36,14 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     core.backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
 
 
+@overload
+def grad(outputs: Any, inputs: dict[K, Any], grad_outputs: Any = None, retain_graph: bool | None = None,
+        create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+        is_grads_batched: bool = False, materialize_grads: bool = False) -> dict[K, Tensor]: ...
+@overload
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
+        create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+        is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Tensor, ...]: ...
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
         is_grads_batched: bool = False, materialize_grads: bool = False) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from .argument_errors import annotated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+F = TypeVar("F", bound="Callable[..., Any]")
 
 
 class DeclinedError(TypeError):
@@ -284,7 +286,7 @@ UNCONVERTED: set[Any] = {  # type: ignore[attr-defined]
 # -- functions ---------------------------------------------------------------------------------------------------------
 
 
-def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def overridable(f: F, form: Callable[..., Any] | None = None) -> F:
     """``f`` as a public function: arguments of unknown types may override it.
 
     ``form``: gives, for the arguments of a call, the positional and named ones that are asked about, and what becomes
@@ -329,7 +331,7 @@ def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -
                 raise
             raise better from error
 
-    return call
+    return cast("F", call)
 
 
 # -- methods and properties --------------------------------------------------------------------------------------------

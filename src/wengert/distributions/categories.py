@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import inf, nan
 from typing import Any
 
-from .. import arange, broadcast_shapes, eye, finfo, multinomial, ones_like, tensor
+from .. import arange, broadcast_shapes, eye, finfo, multinomial, ones_like
+from ..functions.creation import tensor
 from ..nn.functional import one_hot
 from ..tensor import Size
 from . import constraints

@@ -7,7 +7,8 @@ import warnings
 from math import nan
 from typing import Any
 
-from .. import arange, broadcast_shapes, cat, eye, finfo, linalg, randn, tensor, tril_indices, where
+from .. import arange, broadcast_shapes, cat, eye, finfo, linalg, randn, tril_indices, where
+from ..functions.creation import tensor
 from ..graph.modes import no_grad
 from ..tensor import Size, Tensor
 from . import constraints

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import _dirichlet_grad, _sample_dirichlet, rand, stack, tensor, where
+from .. import _dirichlet_grad, _sample_dirichlet, rand, stack, where
 from ..autograd.function import Function, once_differentiable
+from ..functions.creation import tensor
 from ..graph.modes import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits, one_hot
 from ..tensor import Size, Tensor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
-from .. import arange, broadcast_tensors, finfo, get_default_dtype, sigmoid, softmax, tensor
-from ..functions.creation import empty
+from .. import arange, broadcast_tensors, finfo, get_default_dtype, sigmoid, softmax
+from ..functions.creation import empty, tensor
 from ..graph.modes import enable_grad
 from ..overrides import is_tensor_like
 from ..tensor import Size, Tensor

@@ -32,7 +32,7 @@ from .devices import brought, device_of, hosted, placed
 from .legacy_constructors import by_keyword, legacy
 from .places import described
 from .sizes import sizes_given
-from .storage import look_at, window
+from .storage import UntypedStorage, look_at, window
 from .typed_storage import LEGACY_STORAGES, TypedStorage
 
 
@@ -304,7 +304,7 @@ def storage(self: Tensor) -> Any:
     return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
 
 
-def untyped_storage(self: Tensor) -> Any:
+def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory that the tensor looks at, as bytes.
 
     >>> torch.arange(6.0)[2:].untyped_storage().nbytes()

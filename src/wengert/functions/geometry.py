@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..tensor._methods import Methods
     from ..tensor.autograd_meta import Meta
     from ..tensor.tensor import Tensor
+    from ..tensor.types import device as Device
 else:
     Methods = object  # the operators become methods in ``surface``; type checkers read them in _methods.pyi
 
@@ -84,6 +85,10 @@ class Geometry(Methods):
     def shape(self) -> Size:
         return Size(self._wg_data.shape)
 
+    @overload
+    def size(self, dim: None = None) -> Size: ...
+    @overload
+    def size(self, dim: int) -> int: ...
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
         return Size(self._wg_data.shape) if dim is None else _entry(self._wg_data.shape, dim)
@@ -93,7 +98,7 @@ class Geometry(Methods):
         return dt._OF_NUMPY.get(self._wg_data.dtype) or dt.of(self._wg_data.dtype)
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device:
         a = self._wg_data
         if type(a) is np.ndarray:
             return CPU
@@ -132,6 +137,10 @@ class Geometry(Methods):
         where = self.device
         return -1 if where.type in ("cpu", "meta") or where.index is None else where.index
 
+    @overload
+    def stride(self, dim: None = None) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> Any:
         """Steps between neighbours along each dimension, in elements."""
         strides = steps(self._wg_data)
@@ -203,11 +212,11 @@ class Geometry(Methods):
     def _is_zerotensor(self) -> bool:
         return False
 
-    def resolve_conj(self) -> Any:
+    def resolve_conj(self: Any) -> Tensor:
         """The tensor itself, or a copy that is no lazy conjugate."""
         return self.clone() if self.is_conj() else self
 
-    def resolve_neg(self) -> Any:
+    def resolve_neg(self: Any) -> Tensor:
         """The tensor itself, or a copy that is no lazy negative."""
         return self.clone() if self.is_neg() else self
 

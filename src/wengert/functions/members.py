@@ -7,7 +7,7 @@ views once more, and, from ``geometry``, what it is without a history.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -35,12 +35,12 @@ class Members(Geometry):
 
     __slots__ = ()
 
-    def __new__(cls: Any, *args: Any, device: Any = None, **named: Any) -> Any:
+    def __new__(cls, *args: Any, device: Any = None, **named: Any) -> Self:
         if named:
             args = by_keyword(args, named)
         if args and isinstance(args[0], Tensor):
             return _alias(cls, args[0])
-        return cls._wg_from(legacy(args, dt.default_float(), device))
+        return cls._wg_from(legacy(args, dt.default_float(), device))  # type: ignore[attr-defined]
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
         """The result of a NumPy function as a tensor without history (PyTorch's, of truth values, is of bytes)."""

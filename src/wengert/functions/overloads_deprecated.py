@@ -122,7 +122,7 @@ specialise.deprecated_signature = deprecated_signature
 
 @overload("torch", "Tensor")
 @by_example
-def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Any = None) -> Any:
+def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Any = None) -> Tensor:
     """The exclusive or of the 64 bits of the elements, numbers taken as int64 or float64, over ``dim`` or all; uint64.
 
     >>> torch.hash_tensor(torch.tensor([1, 2, 4]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -26,19 +26,22 @@ from .overloads_random import dropout
 from .places import described
 from .random import by_map, stream_for
 
+if TYPE_CHECKING:
+    from ..tensor.tensor import Tensor
+
 
 def _with_inplace(name: str, *parameters: str) -> None:
     """``f(input, *parameters, inplace=False)`` from the operator and its in-place form."""
     plain, writing = function(name), inplace_function(name)
 
-    def call(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+    def call(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
         if not (args or inplace or kwargs):
             return plain(input)
         if len(args) > len(parameters):
             inplace, args = args[len(parameters)], args[: len(parameters)]
         return (written if inplace else plain)(input, *args, **kwargs)
 
-    def written(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def written(input: Any, *args: Any, **kwargs: Any) -> Tensor:
         out = writing(input, *args, **kwargs)
         if name in _SLOPED and out._wg_edge is not None and kwargs.get(parameters[0], args[0] if args else 0) < 0:
             out.grad_fn.register_prehook(partial(_refuse_negative, name))
@@ -67,7 +70,7 @@ FUNCTIONS |= {name: FUNCTIONAL[name] for name in ("selu_", "celu_", "threshold_"
 def _softmax(name: str) -> None:
     along = function(name)
 
-    def call(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    def call(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
         return along(input, _implied(name, input.ndim) if dim is None else dim, dtype)
 
     FUNCTIONAL[name] = described(call, name, along.__doc__)
@@ -76,7 +79,7 @@ def _softmax(name: str) -> None:
 def _alone(name: str) -> None:
     f = function(name)
 
-    def call(input: Any) -> Any:
+    def call(input: Any) -> Tensor:
         return f(input)
 
     FUNCTIONAL[name] = described(call, name, f.__doc__)
@@ -107,21 +110,21 @@ def _loss(op: str, input: Any, target: Any, reduction: str, *extra: float, weigh
 
 @overload("functional")
 def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-        weight: Any = None) -> Any:
+        weight: Any = None) -> Tensor:
     """Squared error."""
     return _loss("mse_loss", input, target, legacy(size_average, reduce, reduction), weight=weight)
 
 
 @overload("functional")
 def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-        weight: Any = None) -> Any:
+        weight: Any = None) -> Tensor:
     """Absolute error."""
     return _loss("l1_loss", input, target, legacy(size_average, reduce, reduction), weight=weight)
 
 
 @overload("functional")
 def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-        beta: float = 1.0) -> Any:
+        beta: float = 1.0) -> Tensor:
     """Squared error below ``beta``, absolute error above. Girshick, 2015."""
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
@@ -130,7 +133,7 @@ def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: An
 
 
 @overload("functional")
-def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Tensor:
     """Squared error below ``delta``, linear above. Huber, 1964."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -217,7 +220,7 @@ def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction:
 
 @overload("functional")
 def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-        reduce: Any = None, reduction: str = "mean") -> Any:
+        reduce: Any = None, reduction: str = "mean") -> Tensor:
     """Negative log-likelihood of class numbers ``target`` under log-probabilities ``input`` ``(N, C, ...)``."""
     reduction = checked(legacy(size_average, reduce, reduction))
     if weight is None and _is_everyday(input, target):
@@ -227,7 +230,7 @@ def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = No
 
 @overload("functional")
 def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-        reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
+        reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """Cross-entropy between ``softmax(input)`` (classes in dimension 1) and ``target``: class numbers, or
     probabilities.
 
@@ -273,7 +276,7 @@ def _smoothed(input: Any, target: Any, weight: Any, ignore_index: int, reduction
 
 @overload("functional")
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
-        training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
+        training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """Normalise each channel (dimension 1); while training by the batch, updating the running statistics.
 
     Ioffe and Szegedy, 2015. The running variance takes the unbiased batch variance.
@@ -352,7 +355,7 @@ def _blend(running: Any, batch: np.ndarray, momentum: float) -> None:
 
 @overload("torch", "functional")
 def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-        use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:
+        use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True) -> Tensor:
     """Normalise each channel of each sample by itself. Ulyanov et al., 2016."""
     n, c = input.shape[:2]
     if use_input_stats and math.prod(input.shape[2:]) == 1:
@@ -381,7 +384,7 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
 
 @overload("functional")
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """Rows of ``weight`` ``(n, d)`` at ``input``: ``(*input.shape, d)``. Row ``padding_idx`` gets no gradient.
 
     ``sparse``: the gradient of ``weight`` is a sparse tensor, of the rows that were looked up.
@@ -429,14 +432,14 @@ def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> 
 
 
 @overload("functional")
-def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Sliding windows as columns: ``(N, C, H, W) -> (N, C * kh * kw, L)``."""
     return function("unfold_windows")(input, kernel_size, dilation, padding, stride)
 
 
 @overload("functional")
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Any:
+        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Tensor:
     """``softmax(query key^T / sqrt(d) + mask) value``, ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``."""
     return function("scaled_dot_product_attention")(query, key, value, attn_mask, dropout_p, is_causal, scale,
         enable_gqa, dropout=dropout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from .composites.call import _write
 from .overloads import overload
 from .places import PLACES
 
+if TYPE_CHECKING:
+    from ..tensor.tensor import Tensor
+
 
 def _result(name: str, values: Any, out: Any) -> Any:
     """The results of ``name`` as its named tuple, or in ``out``."""
@@ -22,7 +25,7 @@ def _result(name: str, values: Any, out: Any) -> Any:
 
 @overload("torch", "Tensor")
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
-        out: Any = None) -> Any:
+        out: Any = None) -> Tensor:
     """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2 of all) or ``"nuc"`` (sum of singular
     values).
 
@@ -97,7 +100,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
 
 
 @overload("torch")
-def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Any, Any, Any]:
+def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """``(U, S, V)``: approximately the ``q`` largest singular values of ``A`` (less ``M``) and their vectors.
 
     By random projection (Halko, Martinsson and Tropp 2009) with ``niter`` power iterations.
@@ -110,7 +113,7 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
 
 
 @overload("torch")
-def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
+def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """``(U, S, V)`` of ``svd_lowrank`` with the columns of ``A`` centred first."""
     m, n = A.shape[-2:]
     if q is None:
@@ -126,7 +129,7 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
 def lobpcg(A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | None = None, iK: Any = None,
         niter: int | None = None, tol: float | None = None, largest: bool | None = None, method: str | None = None,
         tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None,
-        ortho_bparams: Any = None) -> tuple[Any, Any]:
+        ortho_bparams: Any = None) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) eigenvalues of symmetric ``A``, or of ``A x = B x w``, and their vectors.
 
     Shapes: ``(..., m, m) -> (..., k), (..., m, k)``. ``k``: by default as many as ``X`` has columns, or 1. They come

@@ -23,7 +23,7 @@ _where, _isclose = function("where"), function("isclose")
 
 
 @overload("torch", "Tensor")
-def clamp(input: Any, min: Any = None, max: Any = None, **more: Any) -> Any:
+def clamp(input: Any, min: Any = None, max: Any = None, **more: Any) -> Tensor:
     """Limit to ``[min, max]``; numbers or tensors, either may be None. The gradient is one at the limits, zero outside.
 
     >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
@@ -35,7 +35,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, **more: Any) -> Any:
 
 
 @overload("torch", "Tensor")
-def clamp_(input: Any, min: Any = None, max: Any = None) -> Any:
+def clamp_(input: Any, min: Any = None, max: Any = None) -> Tensor:
     """``clamp`` in place."""
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return inplace_function("clamp_tensor")(input, min, max)
@@ -50,7 +50,7 @@ by_kind("lerp", 2, "weight", inplace_function, "Tensor")
 
 
 @overload("torch", "Tensor")
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Any:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Tensor:
     """``input / other``, broadcast; integers divide to the default floating type.
 
     ``rounding_mode``: None, ``"trunc"`` (towards zero) or ``"floor"``; with the latter two integers stay integers.
@@ -62,7 +62,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, **more: Any
 
 
 @overload("Tensor")
-def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """``div`` in place."""
     if rounding_mode is None:
         return inplace_function("div")(input, other)
@@ -91,7 +91,7 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
     return _where(condition, input, other, **more)
 
 
-def _where_method(self: Any, condition: Any, other: Any) -> Any:
+def _where_method(self: Any, condition: Any, other: Any) -> Tensor:
     """``self`` where ``condition`` holds, ``other`` elsewhere."""
     return _where(condition, self, other)
 
@@ -164,17 +164,17 @@ def is_nonzero(input: Any) -> bool:
     return bool(input)
 
 
-def _polygamma(self: Any, n: int) -> Any:
+def _polygamma(self: Any, n: int) -> Tensor:
     """Derivative of order ``n`` >= 0 of ``digamma``."""
     return function("polygamma")(n, self)
 
 
-def _polygamma_in_place(self: Any, n: int) -> Any:
+def _polygamma_in_place(self: Any, n: int) -> Tensor:
     """``polygamma`` in place."""
     return self.copy_(function("polygamma")(n, self.clone()))  # the gradient asks for what was here
 
 
-def _float_power_in_place(self: Any, exponent: Any) -> Any:
+def _float_power_in_place(self: Any, exponent: Any) -> Tensor:
     """``float_power`` in place, for float64 and complex128 tensors alone."""
     wide = function("float_power")(self, exponent)
     if wide.dtype is not self.dtype:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .creation import empty_like
 from .overloads import FUNCTIONAL, overload
 from .places import described
 from .random import by_map, exponential_, stream_for
+
+if TYPE_CHECKING:
+    from ..tensor.tensor import Tensor
 
 
 def _check_p(p: float) -> None:
@@ -41,7 +44,7 @@ def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
 
 
 @overload("torch", "functional")
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each element with probability ``p``, scale the others by ``1 / (1 - p)``. Srivastava et al., 2014."""
     _check_p(p)
     if not training or p == 0.0:
@@ -108,7 +111,7 @@ def _channels_dropped(input: Any, p: float, inplace: bool) -> Any:
 
 
 def _feature(name: str, with_batch: int) -> None:
-    def call(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    def call(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         if name == "dropout2d" and input.ndim == 3:
             warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
                 "desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will "
@@ -154,13 +157,13 @@ def _alpha_dropped(input: Any, p: float, inplace: bool, shape: Any) -> Any:
 
 
 @overload("torch", "functional")
-def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps the mean and variance of SELU networks. Klambauer et al., 2017."""
     return _alpha(input, p, training, inplace, input.shape)
 
 
 @overload("torch", "functional")
-def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """``alpha_dropout`` of whole channels."""
     if training and 0.0 < p < 1.0:
         _check_channels(input)
@@ -168,13 +171,13 @@ def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, in
 
 
 @overload("torch")
-def feature_dropout(input: Any, p: float, train: bool) -> Any:
+def feature_dropout(input: Any, p: float, train: bool) -> Tensor:
     """Dropout of whole channels."""
     return _feature_dropout(input, p, train, False, input.ndim)
 
 
 @overload("functional")
-def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A differentiable sample of a categorical distribution. Jang et al., 2016; Maddison et al., 2016."""
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
@@ -190,7 +193,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
 @overload("torch", "functional")
 @by_map("never")
 def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
-        inplace: bool = False) -> Any:
+        inplace: bool = False) -> Tensor:
     """Leaky ReLU with random slopes in [lower, upper] while training, their mean otherwise."""
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
@@ -201,6 +204,6 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
 
 @overload("torch", "functional")
 @by_map("never")
-def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
     """``rrelu`` in place."""
     return rrelu(input, lower, upper, training, inplace=True)

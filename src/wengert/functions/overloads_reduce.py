@@ -18,7 +18,7 @@ _sum, _sum_dim, _mean, _mean_dim = (function(n) for n in ("sum", "sum_dim", "mea
 
 
 @overload("torch", "Tensor")
-def sum(input: Any, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
+def sum(input: Any, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Tensor:
     """The sum of all elements, or over ``dim`` (an int or several); integers give int64.
 
     >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), dim=0)
@@ -30,7 +30,7 @@ def sum(input: Any, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = Non
 
 
 @overload("torch", "Tensor")
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Tensor:
     """The mean of all elements, or over ``dim`` (an int or several), of a floating point or complex tensor.
 
     >>> torch.mean(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
@@ -110,7 +110,7 @@ median, nanmedian = (overload("torch", "Tensor")(_middle(n)) for n in ("median",
 
 
 @overload("torch", "Tensor")
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Tensor:
     """The product of all elements, or over ``dim``; integers give int64.
 
     >>> torch.prod(torch.tensor([2, 3, 4]))

@@ -19,7 +19,7 @@ from .overloads import by_kind, overload
 
 
 @overload("torch", "Tensor")
-def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more: Any) -> Any:
+def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more: Any) -> tuple[Tensor, ...]:
     """Views along ``dim``: of one length (the last may be shorter), or of the lengths in a list.
 
     >>> [len(part) for part in torch.arange(5).split(2)]
@@ -45,7 +45,7 @@ _KINDS = {"add": "sum", "multiply": "prod"}
 
 def _scatter(find: Any) -> Any:
     def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None,
-            **more: Any) -> Any:
+            **more: Any) -> Tensor:
         """``input`` with ``src`` (a tensor or a number) written at ``index`` along ``dim``.
 
         For ``dim=0``: ``result[index[i][j]][j] = src[i][j]``. Where places repeat, one of the values wins. ``reduce``
@@ -78,7 +78,7 @@ def _reduce(find: Any, kind: str, input: Any, dim: int, index: Any, src: Any, re
 
 def _scatter_reduce(find: Any) -> Any:
     def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True,
-            **more: Any) -> Any:
+            **more: Any) -> Tensor:
         """``input`` with ``src`` joined in at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or "amin".
 
         Without ``include_self`` the old values at the written positions do not count.
@@ -96,7 +96,7 @@ def _scatter_reduce(find: Any) -> Any:
 
 def _index_reduce(find: Any) -> Any:
     def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True,
-            **more: Any) -> Any:
+            **more: Any) -> Tensor:
         """``input`` with slices of ``source`` joined to those that ``index`` names: "prod", "mean", "amax", "amin"."""
         warn_once("index_reduce() is in beta and the API may change at any time.")
         if reduce not in ("prod", "mean", "amax", "amin"):
@@ -130,7 +130,7 @@ for _make in (_scatter, _scatter_reduce, _index_reduce):
 
 
 @overload("torch")
-def broadcast_shapes(*shapes: Any) -> Any:
+def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that all of ``shapes`` broadcast to.
 
     >>> torch.broadcast_shapes((2, 1), (3,))
@@ -168,7 +168,7 @@ def block_diag(*tensors: Any) -> Any:
 
 @overload("torch", "Tensor")
 def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *,
-        output_size: int | None = None) -> Any:
+        output_size: int | None = None) -> Tensor:
     """Each element (or slice along ``dim``) repeated in place, ``repeats`` times or as often as a tensor says for each.
 
     With one tensor alone: each place as often as the tensor says.
@@ -185,7 +185,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
 
 
 @overload("torch", "Tensor")
-def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the tensor's memory with the given sizes, steps (in elements) and beginning.
 
     >>> torch.as_strided(torch.arange(4), (2, 2), (1, 2))
@@ -199,7 +199,9 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
 
 
 @overload("torch")
-def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | None = None, *, out: Any = None) -> Any:
+def as_strided_copy(
+    input: Any, size: Any, stride: Any, storage_offset: int | None = None, *, out: Any = None
+) -> Tensor:
     """``as_strided`` as a copy."""
     if out is not None:
         return function("alias_copy")(as_strided(input.detach(), size, stride, storage_offset), out=out)
@@ -207,7 +209,7 @@ def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | No
 
 
 @overload("torch")
-def detach_copy(input: Any) -> Any:
+def detach_copy(input: Any) -> Tensor:
     """A copy without history; PyTorch's has no gradient rule: a gradient that reaches what is recorded raises."""
     found = input.detach().clone(memory_format=contiguous_format)
     if modes().grad and requires_grad(input):
@@ -217,7 +219,7 @@ def detach_copy(input: Any) -> Any:
 
 
 @overload("torch")
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, a tensor for each dimension, of positions in an array of ``shape`` that is counted row by row.
 
     >>> torch.unravel_index(torch.tensor([5, 1]), (2, 3))

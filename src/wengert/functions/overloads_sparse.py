@@ -32,7 +32,7 @@ Scattered.wrap = _wrap
 @overload("torch")
 def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None,
         device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-        is_coalesced: bool | None = None) -> Any:
+        is_coalesced: bool | None = None) -> Tensor:
     """A sparse tensor of ``size`` with ``values`` ``(n, ...)`` at ``indices`` ``(sparse dimensions, n)``, zero
     elsewhere.
 
@@ -59,7 +59,7 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
 
 def _compressed(name: str, starts: str, others: str) -> Any:
     def make(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: bool = False,
-            requires_grad: bool = False, check_invariants: bool | None = None, **parts: Any) -> Any:
+            requires_grad: bool = False, check_invariants: bool | None = None, **parts: Any) -> Tensor:
         from ..layouts import compressed
 
         on_cpu(device)
@@ -93,7 +93,7 @@ for _name, _parts in (("sparse_csr", _ROWS), ("sparse_csc", _COLUMNS), ("sparse_
 @overload("torch")
 def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *,
         dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-        requires_grad: bool = False, check_invariants: bool | None = None) -> Any:
+        requires_grad: bool = False, check_invariants: bool | None = None) -> Tensor:
     """A sparse tensor in one of the compressed layouts (see ``torch.sparse_csr_tensor``).
 
     >>> torch.sparse_compressed_tensor([0, 1], [1], [5.0], (1, 2), layout=torch.sparse_csr).to_dense()
@@ -110,7 +110,7 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
 
 @overload("Tensor")
 def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
-        dense_dim: int | None = None) -> Any:
+        dense_dim: int | None = None) -> Tensor:
     """The non-zero elements as a sparse tensor; with ``sparse_dim``, the non-zero parts along the first dimensions.
 
     ``layout``: another one than ``torch.sparse_coo``; ``blocksize``: of those that store blocks.
@@ -137,12 +137,12 @@ def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, b
 
 
 def _to_compressed(name: str, blocks: bool, doc: str) -> None:
-    def rows(self: Any, dense_dim: int | None = None) -> Any:
+    def rows(self: Any, dense_dim: int | None = None) -> Tensor:
         from ..layouts.compressed import converted
 
         return converted(self, name, None, dense_dim)
 
-    def blockwise(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    def blockwise(self: Any, blocksize: Any, dense_dim: int | None = None) -> Tensor:
         from ..layouts.compressed import converted
 
         return converted(self, name, blocksize, dense_dim)
@@ -158,13 +158,13 @@ _to_compressed("sparse_bsc", True, "The blocks of ``blocksize`` that are not zer
 
 
 @overload("Tensor")
-def to_sparse_coo(self: Any) -> Any:
+def to_sparse_coo(self: Any) -> Tensor:
     """The non-zero elements as a sparse tensor."""
     return self.to_sparse()
 
 
 @overload("Tensor")
-def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor with all its elements in memory: a dense one is that already."""
     return self if dtype is None else self.to(dtype)
 
@@ -182,7 +182,7 @@ def dense_dim(self: Any) -> int:
 
 
 @overload("Tensor")
-def sparse_mask(self: Any, mask: Any) -> Any:
+def sparse_mask(self: Any, mask: Any) -> Tensor:
     """The elements at the places that the sparse tensor ``mask`` stores."""
     from ..layouts.sparse import SparseTensor, like, sparse_taken, wrap
 

@@ -30,7 +30,7 @@ def _in_place(name: str) -> Any:
     """``x.name_()`` for the view operator ``name``: the tensor becomes that view, which counts as a write."""
     op = as_strided if name == "as_strided" else function(name)
 
-    def become(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def become(self: Any, *args: Any, **kwargs: Any) -> Tensor:
         m = modes()
         if m.grad_scope is not None:
             m.grad_scope.check(self, name + "_")
@@ -76,7 +76,7 @@ METHODS["swapaxes_"] = METHODS["swapdims_"] = METHODS["transpose_"]
 
 
 @overload("torch", "Tensor")
-def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """``length`` slices from ``start`` (an int, or a tensor of no dimensions) along ``dim``, as a view.
 
     >>> torch.narrow(torch.arange(6), 0, 2, 3)
@@ -90,7 +90,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
 
 
 @overload("Tensor")
-def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
+def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """Other sizes for the same memory, row by row; more memory, with whatever it holds, where that is too small.
 
     >>> torch.arange(6).resize_(2, 2)
@@ -130,7 +130,7 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
 
 
 @overload("Tensor")
-def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Tensor:
     """``resize_`` to the sizes of another tensor."""
     if format_name(memory_format) != "preserve_format":
         return resize_(self, the_template.shape, memory_format=memory_format)
@@ -140,19 +140,19 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
 
 
 @overload("Tensor")
-def broadcast_to(self: Any, *sizes: Any, size: Any = None) -> Any:
+def broadcast_to(self: Any, *sizes: Any, size: Any = None) -> Tensor:
     """The tensor in larger sizes, with the elements repeated without copying them: ``expand``."""
     return self.expand(sizes_given("broadcast_to", sizes, size))
 
 
 @overload("Tensor")
-def resize(self: Any, *sizes: Any) -> Any:
+def resize(self: Any, *sizes: Any) -> Tensor:
     """The same elements in other sizes: ``view``. Deprecated, with a warning."""
     return _resized(self, "resize", shape_of(sizes))
 
 
 @overload("Tensor")
-def resize_as(self: Any, tensor: Any) -> Any:
+def resize_as(self: Any, tensor: Any) -> Tensor:
     """The same elements in the sizes of another tensor. Deprecated, with a warning."""
     return _resized(self, "resize_as", tensor._wg_data.shape)
 
@@ -168,7 +168,7 @@ def _resized(self: Any, name: str, shape: tuple[int, ...]) -> Any:
 
 
 @overload("Tensor")
-def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Tensor:
     """Write ``fill_value`` where all indices are equal; ``wrap`` starts again below the square top of a tall matrix.
 
     >>> torch.zeros(2, 3).fill_diagonal_(1)
@@ -197,14 +197,14 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 
 
 @overload("Tensor")
-def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Any:
+def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """``narrow`` in memory of its own."""
     return input.narrow(dim, start, length).clone()
 
 
 @overload("Tensor")
 @by_example
-def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
     """The first ``size`` places of what is not zero, a row each; rows of ``fill_value`` where there are fewer."""
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
@@ -215,7 +215,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
 
 
 @overload("Tensor")
-def new_empty_strided(self: Any, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Any:
+def new_empty_strided(self: Any, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Tensor:
     """Unset numbers with these sizes and strides, in the type of this tensor."""
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **options)
 
@@ -240,7 +240,7 @@ def dim_order(self: Any, *, ambiguity_check: bool | list[Any] = False) -> tuple[
 
 
 @overload("torch", "Tensor")
-def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
     """A copy of ``input`` with ``src`` written where ``as_strided`` would look; refused for a gradient of what is not
     contiguous.
 

@@ -7,7 +7,7 @@ identity test: ``RECORD`` and ``SILENT`` are the two common states, all others t
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..arrays.context import ContextVar, scopes_in
 
@@ -304,7 +304,7 @@ class no_grad(_Mode):
     False
     """
 
-    def __new__(cls, orig_func: Any = None) -> Any:
+    def __new__(cls, orig_func: Any = None) -> Self:
         self = super().__new__(cls)
         return self if orig_func is None else self(orig_func)
 
@@ -354,7 +354,7 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """Like ``no_grad``; the tensors made inside can never be part of a graph: no version, no view tracking."""
 
-    def __new__(cls, mode: Any = True) -> Any:
+    def __new__(cls, mode: Any = True) -> Self:
         self = super().__new__(cls)
         if isinstance(mode, bool):
             return self

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
-from .modules import __all__ as _modules
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = [*_modules, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init",
-    "modules", "parameter", "utils"]
+if TYPE_CHECKING:
+    from . import attention as attention
+    from . import parallel as parallel
+    from .parallel import DataParallel as DataParallel
+else:
+    from .modules import __all__ as _modules
+
+    __all__ = [*_modules, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init",
+        "modules", "parameter", "utils"]
 
 
 # name -> the module that it is or is in

@@ -273,7 +273,7 @@ for _name, (_first, _step) in _POLYNOMIALS.items():
 
 
 def _declare_same(name: str, other: str) -> None:
-    def same(F: Any, *args: Any) -> Any:
+    def same(F, *args):
         return getattr(F, other)(*args)
 
     same.__doc__ = f"``torch.{other}``."

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..functions.members import Members
+    from .tensor import Tensor
 else:
     Members = object  # they are put on the class by ``functions.members``; type checkers read them there
 
@@ -168,7 +169,7 @@ class Exchange(Members):
             raise TypeError("len() of a 0-d tensor")
         return self._wg_data.shape[0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Tensor]:
         if self._wg_data.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))

@@ -7,7 +7,7 @@ the operators become its methods in ``functions.surface``, from the table.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..arrays import dtypes as dt
 from ..graph.modes import RECORD, modes, transforms
@@ -100,7 +100,7 @@ class Tensor(Exchange):
     def requires_grad(self) -> None:
         raise RuntimeError("requires_grad must be a bool")
 
-    def requires_grad_(self, requires_grad: bool = True) -> Any:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set whether this leaf requires a gradient; returns the tensor itself."""
         if type(requires_grad) is not bool:
             raise TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
@@ -231,7 +231,7 @@ class Tensor(Exchange):
             node.dtype = wanted
 
     @property
-    def data(self) -> Any:
+    def data(self) -> Tensor:
         """The same memory without history and with a version counter of its own: writes to it are not noticed."""
         t = object.__new__(Tensor)
         t._wg_data, t._wg_edge, t._wg_meta = self._wg_data, None, None
@@ -385,7 +385,7 @@ class Tensor(Exchange):
     def retains_grad(self) -> bool:
         return self._wg_meta is not None and self._wg_meta.retained
 
-    def detach(self) -> Any:
+    def detach(self) -> Tensor:
         """The same memory, outside the graph; writes to either are noticed by both."""
         m = modes()
         if m is not RECORD and m.dispatch:
@@ -398,7 +398,7 @@ class Tensor(Exchange):
             m.grad_scope.add_alias(t, self)
         return t
 
-    def detach_(self) -> Any:
+    def detach_(self) -> Tensor:
         """Take this tensor out of its graph; in inference mode, where graphs are out of sight, nothing happens.
 
         Where ``torch.func`` differentiates a function, out of that of the innermost derivative alone.

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import benchmark as benchmark
+    from . import checkpoint as checkpoint
+    from . import data as data
+    from . import deterministic as deterministic
+    from . import dlpack as dlpack
+    from . import flop_counter as flop_counter
+    from . import hooks as hooks
+    from . import model_zoo as model_zoo
+    from . import module_tracker as module_tracker
+    from . import tensorboard as tensorboard
+    from . import weak as weak
+    from ._swap import swap_tensors as swap_tensors
 
 
 def __getattr__(name: str) -> Any:

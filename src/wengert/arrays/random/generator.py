@@ -5,7 +5,7 @@ from __future__ import annotations
 from _thread import allocate_lock  # what threading.Lock is, without importing threading
 from functools import partial
 from math import isfinite, log1p, pi, prod, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class Generator:
 
     # ---- seed and state
 
-    def manual_seed(self, seed: int) -> Generator:
+    def manual_seed(self, seed: int) -> Self:
         """Start anew from ``seed``, in [-2**63, 2**64); a negative one counts from 2**64 down."""
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")

@@ -241,7 +241,8 @@ class FullyShardedDataParallel(Module):
         shared: dict[int, Any] = {}
         for m, name, p in places:
             if id(p) not in shared:
-                shared[id(p)] = Parameter(p.detach().full_tensor().clone(), requires_grad=p.requires_grad)
+                whole: Any = p.detach()
+                shared[id(p)] = Parameter(whole.full_tensor().clone(), requires_grad=p.requires_grad)
                 grad: Any = p.grad if with_grads else None
                 if grad is not None:
                     shared[id(p)].grad = grad.full_tensor()
@@ -301,8 +302,9 @@ class FullyShardedDataParallel(Module):
         for key in [k for k in found if k.startswith(prefix)]:
             value = found.pop(key)
             if isinstance(value, DTensor) and settings.state_dict_type is not StateDictType.SHARDED_STATE_DICT:
+                cut: Any = value.detach()
                 value = (value._local_tensor if settings.state_dict_type is StateDictType.LOCAL_STATE_DICT
-                    else value.detach().full_tensor())
+                    else cut.full_tensor())
             if not (getattr(settings.state_dict_config, "rank0_only", False) and dist.get_rank() != 0):
                 found[key.replace(_WRAPPED, "")] = value
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from . import activation, batchnorm, container, conv, dropout, linear, loss, normalization, padding, pooling, rnn
 from . import shapes, sparse, transformer
@@ -22,21 +23,22 @@ from .shapes import *
 from .sparse import *
 from .transformer import *
 
-__all__ = ["Module"]
-__all__ += activation.__all__
-__all__ += batchnorm.__all__
-__all__ += container.__all__
-__all__ += conv.__all__
-__all__ += dropout.__all__
-__all__ += linear.__all__
-__all__ += loss.__all__
-__all__ += normalization.__all__
-__all__ += padding.__all__
-__all__ += pooling.__all__
-__all__ += rnn.__all__
-__all__ += shapes.__all__
-__all__ += sparse.__all__
-__all__ += transformer.__all__
+if not TYPE_CHECKING:  # type checkers read no sums of lists, and take every public name without them
+    __all__ = ["Module"]
+    __all__ += activation.__all__
+    __all__ += batchnorm.__all__
+    __all__ += container.__all__
+    __all__ += conv.__all__
+    __all__ += dropout.__all__
+    __all__ += linear.__all__
+    __all__ += loss.__all__
+    __all__ += normalization.__all__
+    __all__ += padding.__all__
+    __all__ += pooling.__all__
+    __all__ += rnn.__all__
+    __all__ += shapes.__all__
+    __all__ += sparse.__all__
+    __all__ += transformer.__all__
 
 # PyTorch has more and smaller modules; ours are found under those names too.
 _HOMES = {batchnorm: "instancenorm", loss: "adaptive distance",

@@ -180,6 +180,9 @@ class ConvTranspose3d(_ConvTransposeNd, dims=3):
 class _LazyConvXdMixin(LazyModuleMixin):
     """A convolution whose ``in_channels`` is that of the first input."""
 
+    weight: Any
+    bias: Any
+
     def _begin(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_channels = out_channels

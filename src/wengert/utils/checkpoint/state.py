@@ -114,7 +114,7 @@ def infer_device_type(*args: Any) -> str:
     return kinds[0] if kinds else DefaultDeviceType.get_device_type()
 
 
-def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+def get_device_states(*args: Any) -> tuple[list[int | None], list[Any]]:
     """The numbers of the devices of the tensors among ``args``, the CPU apart, and the states of their generators."""
     found = dict.fromkeys(leaf.device for leaf in tree_leaves(args) if isinstance(leaf, Tensor)
         and leaf.device.type not in ("cpu", "meta"))

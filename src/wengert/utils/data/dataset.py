@@ -234,7 +234,7 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: Genera
                 warnings.warn(message, stacklevel=2)
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    indices = wengert.randperm(sum(lengths), generator=generator).tolist()
+    indices = wengert.randperm(int(sum(lengths)), generator=generator).tolist()
     return [Subset(dataset, indices[end - length : end]) for end, length in zip(accumulate(lengths), lengths)]
 
 

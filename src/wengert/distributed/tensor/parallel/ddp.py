@@ -31,7 +31,7 @@ def _replace(module: Any, by: Callable[[Any], Any]) -> None:
 def _cut(p: Any) -> Any:
     if not isinstance(p, DTensor):
         return p
-    piece = Parameter(p._local_tensor.detach(), requires_grad=p.requires_grad)
+    piece: Any = Parameter(p._local_tensor.detach(), requires_grad=p.requires_grad)
     piece._wg_lies = p._spec
     return piece
 
