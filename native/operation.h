@@ -133,6 +133,9 @@ typedef struct {
  * its version counter refers to it. `inference`: it is an inference tensor. tape.c */
 PyObject *tensor_of(PyObject *array, PyObject *grad_scope, int inference);
 
+/* Where the slot `name` lies in objects of `type`; -1 with an error if it is none. tape.c */
+Py_ssize_t slot_of(PyObject *type, const char *name);
+
 /* A forward's answer as an array; takes the reference. operation.c */
 PyObject *array_of(PyObject *value);
 

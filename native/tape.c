@@ -28,7 +28,7 @@ PyObject *tensor_of(PyObject *array, PyObject *grad_scope, int inference)
 }
 
 /* Where the slot `name` lies in objects of `type`; -1 with an error if it is none. */
-static Py_ssize_t slot(PyObject *type, const char *name)
+Py_ssize_t slot_of(PyObject *type, const char *name)
 {
     PyObject *found = PyObject_GetAttrString(type, name);
     Py_ssize_t offset = -1;
@@ -64,14 +64,14 @@ static PyObject *tape(PyObject *module, PyObject *args)
         {at.meta_class, "retained", &at.retained},
     };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
-        if ((*slots[i].to = slot(slots[i].type, slots[i].name)) < 0) return NULL;
+        if ((*slots[i].to = slot_of(slots[i].type, slots[i].name)) < 0) return NULL;
     if (!(at.conjugating = PyDict_New())) return NULL;
     at.meta_defaults = PyMem_Calloc(2 * PyDict_GET_SIZE(defaults) + 1, sizeof *at.meta_defaults);
     if (!at.meta_defaults) return PyErr_NoMemory();
     PyObject *key, *value, **pair = at.meta_defaults;
     Py_ssize_t position = 0;
     while (PyDict_Next(defaults, &position, &key, &value)) {
-        const Py_ssize_t offset = slot(at.meta_class, PyUnicode_AsUTF8(key));
+        const Py_ssize_t offset = slot_of(at.meta_class, PyUnicode_AsUTF8(key));
         if (offset < 0 || !(*pair++ = PyLong_FromSsize_t(offset))) return NULL;
         *pair++ = Py_NewRef(value);
     }

@@ -28,6 +28,7 @@ int fast_init(PyObject *module);
 int memory_init(PyObject *module);
 int node_init(PyObject *module);
 int tape_init(PyObject *module);
+int hidden_init(PyObject *module);
 extern PyMethodDef rows_methods[], channels_methods[], windows_methods[], shortcuts_methods[], optimizers_methods[];
 extern PyMethodDef padding_methods[];
 extern PyMethodDef casts_methods[], layout_methods[], lines_methods[], pools_methods[], random_methods[], attention_methods[], conv_methods[];

@@ -187,6 +187,64 @@ def test_numbers_of_each_example_do_not_widen_others(torch, name):
     assert torch.vmap(f, (None, 0))(matrix[0], numbers).dtype == torch.float32
 
 
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "maximum", "atan2"])
+def test_numbers_of_each_example_meet_numbers_of_another_type(torch, name):
+    f, one, numbers = getattr(torch, name), torch.tensor(2.0, dtype=torch.float64), torch.rand(4) + 0.5
+    for found, expected in ((torch.vmap(f, (0, None))(numbers, one), [f(n, one) for n in numbers]),
+            (torch.vmap(f, (None, 0))(one, numbers), [f(one, n) for n in numbers])):
+        assert found.dtype == torch.float64
+        torch.testing.assert_close(found, torch.stack(expected))
+
+
+@pytest.mark.parametrize("first", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("second", ["float32", "float64", "float16", "bool"])
+def test_operands_of_all_ranks_and_types(torch, first, second):
+    shapes = ((), (2,), (3, 2))
+    for s, t in [(s, t) for s in shapes for t in shapes]:
+        for dims in ((0, None), (None, 0), (0, 0)):
+            x, y = ((torch.rand(((4,) if d == 0 else ()) + n) * 4).to(getattr(torch, kind))
+                for d, n, kind in zip(dims, (s, t), (first, second)))
+            expected = torch.stack([x_ * y_ for x_, y_ in
+                    zip(*(v if d == 0 else [v] * 4 for v, d in zip((x, y), dims)))])
+            found = torch.vmap(torch.mul, dims)(x, y)
+            assert found.dtype == expected.dtype
+            torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("key", [0, -1, slice(1, None), slice(None, None, 2), slice(2, 2), None, ..., (..., 0),
+    (0, 1), (slice(None), -2), (None, 1, ..., None), (), (slice(0, 9), 0)], ids=repr)
+def test_parts_of_each_example(torch, key):
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    want = torch.stack([e[key] for e in x])
+    torch.testing.assert_close(torch.vmap(lambda e: e[key])(x), want)
+    moved = torch.vmap(lambda e: e[key] * 2, in_dims=2, out_dims=-1)(x.permute(1, 2, 0))
+    torch.testing.assert_close(moved, torch.stack([e[key] * 2 for e in x], -1))
+    twice = torch.vmap(torch.vmap(lambda e: e[key]))(torch.stack([x, x + 1]))
+    torch.testing.assert_close(twice, torch.stack([want, want + 1]))
+    slopes = torch.vmap(torch.func.grad(lambda e: (e[key] ** 2).sum()))(x)
+    torch.testing.assert_close(slopes, torch.stack([torch.func.grad(lambda e: (e[key] ** 2).sum())(e) for e in x]))
+    torch.testing.assert_close(torch.vmap(torch.func.jacfwd(lambda e: e[key]))(x),
+        torch.stack([torch.func.jacfwd(lambda e: e[key])(e) for e in x]))
+
+
+@pytest.mark.parametrize("key", [3, -4, (0, 4), (0, 0, 0)], ids=repr)
+def test_parts_outside_of_an_example_are_refused(torch, key):
+    with pytest.raises(IndexError):
+        torch.vmap(lambda e: e[key])(torch.ones(5, 3, 4))
+
+
+def test_writes_to_parts_of_each_example(torch):
+    def f(e):
+        e = e.clone()
+        part = e[1]
+        part.mul_(3)
+        e[0] = part[0]
+        return e
+
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    torch.testing.assert_close(torch.vmap(f)(x), torch.stack([f(e) for e in x]))
+
+
 def test_choices_take_the_wider_type(torch):
     matrix, numbers = torch.rand(4, 2), torch.rand(4, dtype=torch.float64)
     assert torch.vmap(lambda x, y: torch.where(x > 0, x, y))(matrix, numbers).dtype == torch.float64

@@ -45,7 +45,7 @@ def _not_native(a: Any, key: Any) -> Any:
 
 # A view by a basic key: of a tensor, of an array; NotImplemented where the extension has none (``native/views.c``).
 _native: Any = getattr(getattr(K, "_native", None), "_kernels", None)
-_view, _window = (getattr(_native, name, _not_native) for name in ("getitem", "window"))
+native_view, _window = (getattr(_native, name, _not_native) for name in ("getitem", "window"))
 _wrote: Any = getattr(_native, "setitem", lambda *args: False)
 _places: Any = getattr(_native, "places", lambda mask: NotImplemented)
 
@@ -57,7 +57,7 @@ def _takes_all(key: slice, size: int) -> bool:
 
 def getitem(self: Tensor, key: Any) -> Tensor:
     """``self[key]``."""
-    view = _view(self, key)
+    view = native_view(self, key)
     if view is not NotImplemented:
         return view  # type: ignore[no-any-return]
     kind = type(key)

@@ -62,8 +62,11 @@ class Interceptor:
 
     order: float = PROFILERS
     in_whole = False  #: whether gradient formulas that are one kernel are one call for it
-    by_class = False  #: whether a composite of tensors of PyTorch's own classes never concerns it
+    by_class = False  #: whether an operator or composite of tensors of PyTorch's own classes never concerns it
     passes: dict[str, Any] | None = None  #: operators, on NumPy's arrays, that concern it at most by casts
+    #: ``short(op, args, modes)``: the answer of an operator on arguments of known classes, or ``NotImplemented``. Asked
+    #: before there is a ``Call``, where the interceptors further out are ``by_class``
+    short: Callable[..., Any] | None = None
 
     def applies_to(self, call: Call) -> bool:
         """Whether ``intercept`` is to be called for ``call``."""

@@ -38,6 +38,17 @@ def ordered(watchers: tuple[Any, ...], stacks: list[Interceptor]) -> tuple[Inter
     return tuple(sorted(dict.fromkeys((*reversed(watchers), *stacks, *INSTALLED)), key=lambda i: i.order))
 
 
+def shortcuts(interceptors: tuple[Interceptor, ...]) -> tuple[Any, ...]:
+    """The ``short`` of the first interceptors: as far as nobody else asks about arguments of known classes."""
+    row = []
+    for i in interceptors:
+        if i.short is not None:
+            row.append(i.short)
+        elif not i.by_class:
+            break
+    return tuple(row)
+
+
 class Modes:
     """Grad modes, function modes and the like, as one immutable record: ``with_(name=value)`` gives a changed copy.
 
@@ -57,7 +68,7 @@ class Modes:
 
     __slots__ = ("__dict__", "_interceptors", "below_autograd", "derived", "grad", "grad_scope", "grad_suppressed",
         "inference", "more", "mutation", "passes", "quick", "saved_tensor_hooks", "saved_tensor_hooks_disabled",
-        "view_replay", "watchers")
+        "shortcuts", "view_replay", "watchers")
 
     if TYPE_CHECKING:
 
@@ -74,6 +85,7 @@ class Modes:
         self.derived: dict[Any, Modes] = {}  # cache of ``with_`` for changes that are only True, False or None
         self.more: dict[str, Any] = {}  # the fields of ``add_field`` that are not what they are by default
         self._interceptors: tuple[int, tuple[Interceptor, ...]] = (-1, ())
+        self.shortcuts: tuple[Any, ...] = ()  # the ``short`` of interceptors, as of the last look at ``interceptors``
 
     def with_(self, **changes: Any) -> Modes:
         """The state that differs from this one in ``changes``."""
@@ -97,7 +109,7 @@ class Modes:
         if known != len(INSTALLED):
             found = ordered(self.watchers,
                 [FIELD_INTERCEPTORS[name] for name, value in self.more.items() if value and name in FIELD_INTERCEPTORS])
-            self._interceptors = (len(INSTALLED), found)
+            self._interceptors, self.shortcuts = (len(INSTALLED), found), shortcuts(found)
         return found
 
     @property
@@ -119,7 +131,7 @@ class Modes:
                 more = {**more, name: value}
             elif name in more:
                 more = {key: kept for key, kept in more.items() if key != name}
-        new.derived, new._interceptors, new.quick, new.more = {}, (-1, ()), False, more
+        new.derived, new._interceptors, new.shortcuts, new.quick, new.more = {}, (-1, ()), (), False, more
         new.__dict__.update(more)
         if new.inference or new.below_autograd or self.grad_suppressed:
             wanted, may = changes.get("grad", self.grad_mode), not (new.inference or new.below_autograd)

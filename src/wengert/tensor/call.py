@@ -51,8 +51,15 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = 
         at = op.params.index("dtype")
         if args[at] is None:
             args = (*args[:at], out.dtype, *args[at + 1 :])
+    m = modes()
+    interceptors = m.interceptors
     try:
-        return run_interceptors(Call("operator", op, args, perform, out, public), modes().interceptors)
+        if out is None:
+            for short in m.shortcuts:
+                answer = short(op, args, m)
+                if answer is not NotImplemented:
+                    return answer
+        return run_interceptors(Call("operator", op, args, perform, out, public), interceptors)
     except Exception as error:
         better = classes.annotated(op.name, op.params, args, {} if out is None else {"out": out}, error)
         if better is None:

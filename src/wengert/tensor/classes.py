@@ -18,7 +18,7 @@ DISPATCHING: set[type] = set()
 Batched_: Any = None  # the class of batched tensors, once ``vmap`` is used,
 mapping: Any = None  # and what is done with them: the package ``transforms.vmap``
 # and PLAIN: never override anything
-KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}
+KNOWN: set[type] = {int, float, bool, complex, str, type(None), slice, type(...), np.ndarray, dt.dtype}
 prepare: Any = None  # of the module ``dispatch.torch_function``: what is done to a new subclass of Tensor
 # of the module ``dispatch.argument_errors``: what to raise in place of the error that a call ended with, or None
 annotated: Any = None

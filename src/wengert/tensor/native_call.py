@@ -66,6 +66,17 @@ def rebuilder() -> Any:
     return _native.rebuilt
 
 
+def hider(cls: type, memories: dict[Any, bytes]) -> Any:
+    """A function of a tensor and a level: an object of ``cls``, a tensor that has the given one in its slot ``value``,
+    and an array of all but its first dimension over one element from ``memories``. It may answer None.
+    """
+    if not available:
+        return lambda value, level: None
+    _register_classes()
+    _native.hidden_class(cls, memories)
+    return _native.hidden
+
+
 def native(op: Operator) -> bool:
     """Whether ``op`` has a native call."""
     return (available and bool(op.tensors) and op.lazy is not True and len(op.params) <= _MOST

@@ -62,8 +62,39 @@ class Levels(Interceptor):
         finally:
             set_modes(m)
 
+    @staticmethod
+    def short(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
+        """The operator on tensors of which some may have tangents; ``NotImplemented`` for the general path."""
+        if m.inference or not m.levels:
+            return NotImplemented
+        for v in args:
+            if type(v) not in classes.KNOWN and not classes.is_known(v):
+                return NotImplemented
+        level = innermost(m, args)
+        set_modes(outside(m, m.levels[0] if level is None else level))
+        try:
+            if level is not None:
+                return level.run(op, args, None)
+            quick = classes.NATIVE_CALLS.get(op.name)
+            return NotImplemented if quick is None else quick(*args)
+        finally:
+            set_modes(m)
+
 
 FIELD_INTERCEPTORS["levels"] = Levels()
+
+
+_given: dict[str, bool] = {}
+
+
+def _of_given(op: Operator) -> bool:
+    """Whether ``op`` has a diagonal Jacobian, and rules that name nothing but its arguments and its result."""
+    found = _given.get(op.name)
+    if found is None:
+        rules = op.rules if op.joint is None else (op.joint,)
+        known = {*op.params, "needs", *(() if op.outputs is ... else op.outputs)}
+        found = _given[op.name] = _diagonal(op) and all(n in known for _, names in rules for n in names)
+    return found
 
 
 def _gradient_in(op: Operator, i: int, t: Any, values: dict[str, Any]) -> Any:
@@ -137,18 +168,25 @@ class DualLevel(Tangents):
             return answer
         if op.push is not None and not _of_own_types(tensors, tangents):
             return self._pushed(op, args, tensors, tangents)
+        if _of_given(op) and _by_rule(op, tensors):
+            answer = _computed(op, args, modes())
+            if _by_rule(op, (answer,)):
+                return self._at_once(op, args, tensors, tangents, answer)
         answer, node = self._with_node(op, args, tensors, tangents)
         if node is not None:
             own = _node_of(op, answer)  # what a backward of the answer will find
             nodes = (node,) if own is None or own is node else (node, own)
             for n in nodes:
                 self._remember(n, op, args, answer)
-            rule = self._pointwise if _diagonal(op, tensors, answer) else self._transposed
             m = modes()
             recording = m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))
             set_modes(m.with_(grad=recording))
             try:
-                row = rule(op, node, tensors, tangents, answer, args)
+                if _diagonal(op) and _by_rule(op, (*tensors, answer)):
+                    values = node._values(TRACED_OPS, conjugate=False)
+                    row = [self._pointwise(op, values, tensors, tangents, answer)]
+                else:
+                    row = self._transposed(op, node, tensors, tangents, answer, args)
             except RuntimeError as error:  # NotImplementedError is one
                 raise _unsupported(op, str(error)) or error from None
             finally:
@@ -156,6 +194,24 @@ class DualLevel(Tangents):
             self._hand_on(op, answer, [_apart(t, tangents) for t in row])
             for n in nodes:
                 self._remember(n, op, (), answer)
+        return answer
+
+    def _at_once(self, op: Operator, args: tuple[Any, ...], tensors: list[Any], tangents: list[Any],
+            answer: Tensor) -> Tensor:
+        """An operator with a diagonal Jacobian, of which ``answer`` is the result: its rule on what it was given."""
+        node: Any = answer._wg_edge[0] if answer._wg_edge is not None and op.saved else None
+        if node is not None:
+            self._remember(node, op, args, answer)
+        values = dict(zip(op.params, args))
+        values[op.outputs[0]] = answer
+        try:
+            tangent = self._pointwise(op, values, tensors, tangents, answer)
+        except RuntimeError as error:  # NotImplementedError is one
+            raise _unsupported(op, str(error)) or error from None
+        if tangent is not None:
+            self.attach(answer, _apart(tangent, tangents))
+        if node is not None:
+            self._remember(node, op, (), answer)
         return answer
 
     def _pushed(self, op: Operator, args: tuple[Any, ...], tensors: list[Any], tangents: list[Any]) -> Any:
@@ -307,10 +363,9 @@ class DualLevel(Tangents):
             answer = _unrecorded(second, m)
         return answer, node
 
-    def _pointwise(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
-            answer: Tensor, args: tuple[Any, ...]) -> list[Any]:
-        """A diagonal Jacobian is its own transpose: the gradient rule, without conjugates."""
-        values = node._values(TRACED_OPS, conjugate=False)
+    def _pointwise(self, op: Operator, values: dict[str, Any], tensors: list[Any], tangents: list[Any],
+            answer: Tensor) -> Tensor | None:
+        """A diagonal Jacobian is its own transpose: the gradient rule, with ``values`` that are not conjugated."""
         shape, dtype = answer._wg_data.shape, answer._wg_data.dtype
         total = None
         own = op.name == "copy" or _of_own_types(tensors, tangents)
@@ -327,19 +382,19 @@ class DualLevel(Tangents):
             if part is not None:
                 total = part if total is None else total + part
         if total is None:
-            return [None]
+            return None
         if total._wg_data.shape != shape:
             total = TRACED_OPS.expand(total, shape)
         if op.name == "copy":
-            return [total]
+            return total
         if not own:
-            return [TRACED_OPS.conform(total, shape, dtype)]
+            return TRACED_OPS.conform(total, shape, dtype)
         others = [x._wg_data for x, t in zip(tensors, tangents) if x is not None and t is None]
         if op.name in ("mul", "div") and None in tangents and total._wg_data.dtype.kind != "c":
             # PyTorch's formula adds the product with a tangent of zeros, also that of a number
             others = [answer._wg_data]
         wide = dt.result([total._wg_data, *others])
-        return [total if wide is None or total._wg_data.dtype == wide else TRACED_OPS.cast(total, wide)]
+        return total if wide is None or total._wg_data.dtype == wide else TRACED_OPS.cast(total, wide)
 
     def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
             answer: Any, args: tuple[Any, ...]) -> list[Any]:
@@ -409,10 +464,15 @@ def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
     return [x if hasattr(x, "_wg_data") else None for x in row]
 
 
-def _diagonal(op: Operator, tensors: list[Any], answer: Any) -> bool:
-    if not op.pointwise or op.aux or len(op.differentiable) != 1 or len(op.outputs) != 1:
+def _diagonal(op: Operator) -> bool:
+    if not op.pointwise or op.aux or op.outputs is ...:
         return False
-    return not op.wirtinger or all(x is None or x._wg_data.dtype.kind != "c" for x in (*tensors, answer))
+    return len(op.differentiable) == len(op.outputs) == 1
+
+
+def _by_rule(op: Operator, tensors: Iterable[Any]) -> bool:
+    """Whether the rule of an operator with a diagonal Jacobian is analytic for these."""
+    return not op.wirtinger or all(x is None or x._wg_data.dtype.kind != "c" for x in tensors)
 
 
 def _apart(t: Any, tangents: list[Any]) -> Any:

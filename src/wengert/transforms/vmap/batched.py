@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ...dispatch.torch_function import disabled
+from ...functions.indexing import getitem, native_view
 from ...functions.show import written
 from ...functions.sizes import sizes_given
 from ...graph.modes import Scope, map_levels, modes, no_grad, transforms
 from ...tensor.functions import function
+from ...tensor.native_call import hider
 from ...tensor.tensor import Tensor
 from ...tensor.types import contiguous_format
 from .. import NO_BACKWARD
@@ -74,6 +76,7 @@ class without(Scope):
         return before[:-1], before, None
 
 
+_ALL = slice(None)
 _NAN: dict[Any, bytes] = {}
 
 
@@ -87,6 +90,9 @@ def placeholder(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 
 def wrapped(value: Any, level: VmapLevel) -> Batched:
     """``value`` with its first dimension hidden."""
+    found: Batched | None = _hidden(value, level)
+    if found is not None:
+        return found
     a = value._wg_data
     t: Batched = object.__new__(Batched)
     t._wg_data, t._wg_edge, t._wg_meta = placeholder(a.shape[1:], a.dtype), None, None
@@ -235,7 +241,7 @@ def _data_of(self: Any) -> Any:
 class Batched(Tensor):
     """A tensor inside a mapped function: see the module's text."""
 
-    __slots__ = ("alike", "asked", "given", "level", "value")
+    __slots__ = ("alike", "given", "level", "user_requires_grad", "value")
 
     value: Any
     level: VmapLevel
@@ -256,6 +262,14 @@ class Batched(Tensor):
     data = property(  # type: ignore[assignment]
         _data_of, _refused("mutating directly with `.data` under vmap transform is not allowed."))
     backward = _no_backward
+
+    def __getitem__(self, key: Any) -> Any:
+        level = self.level
+        if not level.over and level.randomness != "same":
+            view = native_view(self.value, (_ALL, *key) if type(key) is tuple else (_ALL, key))
+            if view is not NotImplemented:
+                return wrapped(view, level)
+        return getitem(self, key)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Refused: inside a mapped function, gradients come from ``torch.func.grad`` and its kin."""
@@ -368,3 +382,4 @@ class Batched(Tensor):
 
 
 Batched.__module__ = "torch"
+_hidden = hider(Batched, _NAN)

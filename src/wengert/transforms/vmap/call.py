@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...ops.structseq import rebuilt
+from ...tensor.classes import NATIVE_CALLS
 from ...tensor.functions import function
 from .batched import Batched, expanded, wrapped
 
@@ -31,15 +32,15 @@ class Call:
     def __init__(self, op: Operator, args: tuple[Any, ...], level: VmapLevel) -> None:
         self.op, self.level, self.size = op, level, level.size
         self.given = dict(zip(op.params, args))
-        self.values: dict[str, Any] = {}
+        self.values: dict[str, Any] = self.given.copy()
         self.batched: set[str] = set()
         for p, v in self.given.items():
-            if type(v) is Batched and v.level is level:
-                self.batched.add(p)
-                v = v.value
+            if type(v) is Batched:
+                if v.level is level:
+                    self.batched.add(p)
+                    self.values[p] = v.value
             elif p in op.tensor_lists and any(type(x) is Batched and x.level is level for x in v):
                 self.batched.add(p)
-            self.values[p] = v
 
     def __getitem__(self, p: str) -> Any:
         return self.values[p]
@@ -63,11 +64,7 @@ class Call:
     def aligned(self, p: str, rank: int) -> Any:
         """The tensor with ones behind the batch, so that it broadcasts against others of ``rank`` dimensions."""
         x = self.values[p]
-        missing = rank - self.rank(p)
-        if p not in self.batched or missing <= 0:
-            return x
-        shape = x._wg_data.shape
-        return function("reshape")(x, (shape[0], *[1] * missing, *shape[1:]))
+        return ahead(x, rank - self.rank(p)) if p in self.batched else x
 
     def entire(self, p: str, rank: int) -> Any:
         """The tensor with a batch dimension in any case, and ``rank`` dimensions after it."""
@@ -77,12 +74,27 @@ class Call:
 
     def run(self, **changes: Any) -> Any:
         """The operator itself, on the values with ``changes``."""
-        return invoke(self.op, {**self.values, **changes})
+        return called(self.op, [*(self.values | changes).values()])
 
     @property
     def tensors(self) -> list[str]:
         """The parameters that are tensors in this call."""
         return [p for p in self.op.tensors if hasattr(self.given[p], "_wg_data")]
+
+
+def ahead(x: Any, missing: int) -> Any:
+    """A value with so many dimensions of one behind its batch."""
+    if missing <= 0:
+        return x
+    shape = x._wg_data.shape
+    return function("reshape")(x, (shape[0], *[1] * missing, *shape[1:]))
+
+
+def called(op: Operator, args: list[Any]) -> Any:
+    """The operator as a user calls it, with arguments in the order of its parameters."""
+    quick = NATIVE_CALLS.get(op.name)
+    answer = NotImplemented if quick is None else quick(*args)
+    return invoke(op, dict(zip(op.params, args))) if answer is NotImplemented else answer
 
 
 def invoke(op: Operator, values: dict[str, Any], call: Any = None) -> Any:

@@ -15,13 +15,13 @@ from ...dispatch.torch_dispatch import named
 from ...graph.interceptors import Call as InterceptedCall
 from ...graph.interceptors import Interceptor
 from ...graph.modes import MAPS, modes
-from ...tensor.classes import UNSET
-from ...tensor.functions import function, inplace_function
+from ...tensor.classes import KNOWN, UNSET
+from ...tensor.functions import inplace_function
 from ...tensor.inplace import refuse_recorded
 from . import indexing, products, rules
 from .batched import Batched, all_alike, plain, repeated, with_batched_primal, wrapped
-from .call import Call, each, holds_batched, innermost, invoke, one_by_one, refuse_write
-from .rules import pointwise
+from .call import Call, ahead, called, each, holds_batched, innermost, invoke, one_by_one, refuse_write
+from .rules import PROMOTING, pointwise
 
 if TYPE_CHECKING:
 
@@ -47,6 +47,31 @@ class Maps(Interceptor):
             if a is UNSET:
                 return call_next(call)  # which says what is missing
         return mapped(call.op, call.args, call.out, modes())
+
+    @staticmethod
+    def short(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
+        """The operator on batched tensors; ``NotImplemented`` where there are none, or the general path is needed."""
+        level: Any = None
+        for v in args:
+            kind = type(v)
+            if kind is Batched:
+                if level is None or v.level.number > level.number:
+                    level = v.level
+            elif kind is list or kind is tuple:
+                for x in v:
+                    kind = type(x)
+                    if kind is Batched:
+                        if level is None or x.level.number > level.number:
+                            level = x.level
+                    elif kind not in KNOWN:
+                        return NotImplemented
+            elif kind not in KNOWN:
+                return NotImplemented
+        if level is None:
+            return NotImplemented
+        if level.over or m.levels or level.randomness == "same":
+            return mapped(op, args, None, m)
+        return _mapped(op, args, level)
 
 
 def _check_running(level: VmapLevel, where: str) -> None:
@@ -76,31 +101,41 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
 
 
 def _mapped(op: Operator, args: tuple[Any, ...], level: VmapLevel) -> Any:
-    rule = rule_of(op)
-    if rule is pointwise and not (op.kwonly or op.variadic):
-        values = _aligned(args, level, op.promote)
+    rule = _found.get(op.name) or rule_of(op)
+    if rule is pointwise:
+        values = _aligned(op, args, level)
         if values is not None:
-            return _hidden(function(op.name)(*values), level)
+            return _hidden(called(op, values), level)
     return _hidden(rule(Call(op, args, level)), level)
 
 
-def _aligned(args: tuple[Any, ...], level: VmapLevel, promote: Any) -> list[Any] | None:
-    """The values of elementwise operands that need no aligning, which is most of them; None for others."""
-    ranks: set[int] = set()
-    others, row = [], []
+def _aligned(op: Operator, args: tuple[Any, ...], level: VmapLevel) -> list[Any] | None:
+    """The values of elementwise operands, aligned; None where the type of the result depends on which are numbers."""
+    low = high = -1  # the least and largest rank of those with a batch
+    most, numbers, mixed = 0, False, False
+    row: list[Any] = []
+    dtype: Any = None
     for v in args:
-        if type(v) is Batched and v.level is level:
-            ranks.add(v._wg_data.ndim)
-            v = v.value
-        elif hasattr(v, "_wg_data"):
-            others.append(v._wg_data.ndim)
+        if hasattr(v, "_wg_data"):
+            a = v._wg_data
+            n = a.ndim
+            if dtype is None:
+                dtype = a.dtype
+            elif a.dtype is not dtype:
+                mixed = True
+            if type(v) is Batched and v.level is level:
+                low, high = n if low < 0 else min(low, n), max(high, n)
+                v = v.value
+            else:
+                most, numbers = max(most, n), numbers or n == 0
         row.append(v)
-    if len(ranks) != 1:
+    if mixed and (low != high or most > high or (numbers and (op.promote or op.name in PROMOTING))):
         return None
-    (rank,) = ranks
-    for n in others:
-        if n > rank or (n == 0 and rank and promote):
-            return None
+    rank = max(high, most)
+    if low < rank:
+        for i, v in enumerate(args):
+            if type(v) is Batched and v.level is level:
+                row[i] = ahead(row[i], rank - v._wg_data.ndim)
     return row
 
 

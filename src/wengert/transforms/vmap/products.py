@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...graph.modes import modes
+from ...tensor.classes import NATIVE_CALLS
 from ...tensor.functions import function
 from .call import each, one_by_one
 from .rules import pointwise
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def _f(name: str, *args: Any) -> Any:
-    return function(name)(*args)
+    quick = NATIVE_CALLS.get(name)
+    answer = NotImplemented if quick is None else quick(*args)
+    return function(name)(*args) if answer is NotImplemented else answer
 
 
 def product(call: Call, a: str, b: str) -> Any:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .call import Call, Rule
 
 # of the elementwise ones, those that see to their operands' types themselves
-_PROMOTING = {"sub", "rsub", "pow", "ldexp", "heaviside"}
+PROMOTING = {"sub", "rsub", "pow", "ldexp", "heaviside"}
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
@@ -33,7 +33,8 @@ def pointwise(call: Call) -> Any:
         return call.run()
     rank = max(call.rank(p) for p in names)
     values = {p: call.aligned(p, rank) for p in names}
-    if (call.op.promote or call.op.name in _PROMOTING) and rank and call.op.name != "where":
+    alone = rank == 0 and call.batched.issuperset(names)  # they are numbers one and all
+    if (call.op.promote or call.op.name in PROMOTING) and not alone and call.op.name != "where":
         # a number does not widen the others' type, but its batch is no number any more
         group = [call.given[p]._wg_data for p in call.op.promoted if p in values]
         wide = dt.result(
@@ -77,7 +78,7 @@ def along(call: Call) -> Any:
             lambda t: function("reshape")(t, (call.size,)))
     if not every:
         return call.run(dim=_moved(dim, n))
-    flat = function("reshape")(x, (call.size, prod(call.shape(p))))
+    flat = x if n == 1 else function("reshape")(x, (call.size, prod(call.shape(p))))
     answer = call.run(**{p: flat, "dim": 1})
     if call.values.get("keepdim"):
         return each(answer, lambda t: function("reshape")(t, (call.size, *[1] * n)))
