@@ -192,10 +192,10 @@ def stub(name: str, f: Any, place: str) -> list[str]:
     if forms:
         out = ", out: Any = None" if name in WITH_OUT and not method else ""
         first = "self" if method else "input: Any"
-        return overloads(name, [f"({', '.join(filter(None, (first, params)))}{out and ', *' + out}) -> "
+        return overloads(name, f, [f"({', '.join(filter(None, (first, params)))}{out and ', *' + out}) -> "
             f"{result.format(name=name)}" for params, result in forms])
     if f"{place}.{name}" in WRITTEN:
-        return overloads(name, list(WRITTEN[f"{place}.{name}"]))
+        return overloads(name, f, list(WRITTEN[f"{place}.{name}"]))
     known, op = operator_of(f)
     if isinstance(op, Operator):
         signature = of_operator(op, method, known not in TABLE)
@@ -203,11 +203,24 @@ def stub(name: str, f: Any, place: str) -> list[str]:
         signature = of_callable(op.define if isinstance(op, Composite) else f, method)
         if isinstance(op, Composite) and not method and "**" not in signature and not op.name.endswith("_copy"):
             signature += ", out: Any = None" if re.search(r"(^|, )\*", signature) else ", *, out: Any = None"
-    return [f"def {name}({signature}) -> {answer(known or name, op, f)}: ..."]
+    return described(f"def {name}({signature}) -> {answer(known or name, op, f)}:", f)
 
 
-def overloads(name: str, forms: list[str]) -> list[str]:
-    return [line for form in forms for line in ("@overload", f"def {name}{form}: ...")]
+def overloads(name: str, f: Any, forms: list[str]) -> list[str]:
+    first, *more = forms
+    return ["@overload", *described(f"def {name}{first}:", f),
+        *(line for form in more for line in ("@overload", f"def {name}{form}: ..."))]
+
+
+def described(head: str, f: Any) -> list[str]:
+    """A function with its docstring, which editors show."""
+    text = inspect.getdoc(f)
+    if not text or '"""' in text:
+        return [f"{head} ..."]
+    raw = "r" if "\\" in text else ""
+    rows = text.splitlines()
+    ends = [*rows[:-1], f'{rows[-1]}"""'] if len(rows) == 1 else [*rows, '"""']
+    return [head, f'    {raw}"""{ends[0]}', *(f"    {row}" if row else "" for row in ends[1:])]
 
 
 def usable(name: str) -> bool:
@@ -263,7 +276,7 @@ def methods() -> str:
     for name, f in sorted(MEMBERS.items()):
         if name.startswith("__") or name in own or not usable(name):
             continue
-        lines += ["    " + line for line in stub(name, f, "Tensor")]
+        lines += [f"    {line}" if line else "" for line in stub(name, f, "Tensor")]
     return "\n".join(lines) + "\n"
 
 

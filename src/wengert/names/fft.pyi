@@ -11,25 +11,51 @@ from wengert.tensor.tensor import Tensor
 from wengert.tensor.types import Size
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
 
-def fft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor: ...
-def fft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor: ...
-def fftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, out: Any = None) -> Tensor: ...
-def fftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor: ...
-def fftshift(input: Any, dim: Any = None, *, out: Any = None) -> Tensor: ...
-def hfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor: ...
-def hfft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor: ...
-def hfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor: ...
-def ifft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor: ...
-def ifft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor: ...
-def ifftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor: ...
-def ifftshift(input: Any, dim: Any = None, *, out: Any = None) -> Tensor: ...
-def ihfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor: ...
-def ihfft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor: ...
-def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor: ...
-def irfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor: ...
-def irfft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor: ...
-def irfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor: ...
-def rfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor: ...
-def rfft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor: ...
-def rfftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, out: Any = None) -> Tensor: ...
-def rfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor: ...
+def fft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The Fourier transform along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: "forward", "backward", "ortho"."""
+def fft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor:
+    """The Fourier transform over two dimensions, cut or padded with zeros to the sizes ``s`` first."""
+def fftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+    """The frequencies of the ``n`` results of ``fft`` for samples ``d`` apart.
+
+    >>> torch.fft.fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+def fftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The Fourier transform over several dimensions (all, or the last ``len(s)``, where ``dim`` is not given)."""
+def fftshift(input: Any, dim: Any = None, *, out: Any = None) -> Tensor:
+    """Zero frequency moved to the middle."""
+def hfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The real transform of half a Hermitian signal along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: "forward", "backward", "ortho"."""
+def hfft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor:
+    """The real transform of half a Hermitian signal over two dimensions, cut or padded with zeros to the sizes ``s`` first."""
+def hfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The real transform of half a Hermitian signal over several dimensions (all, or the last ``len(s)``, where ``dim`` is not given)."""
+def ifft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The inverse Fourier transform along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: "forward", "backward", "ortho"."""
+def ifft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor:
+    """The inverse Fourier transform over two dimensions, cut or padded with zeros to the sizes ``s`` first."""
+def ifftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The inverse Fourier transform over several dimensions (all, or the last ``len(s)``, where ``dim`` is not given)."""
+def ifftshift(input: Any, dim: Any = None, *, out: Any = None) -> Tensor:
+    """The inverse of ``fftshift``."""
+def ihfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The inverse of ``hfft`` along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: "forward", "backward", "ortho"."""
+def ihfft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor:
+    """The inverse of ``hfft`` over two dimensions, cut or padded with zeros to the sizes ``s`` first."""
+def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The inverse of ``hfft`` over several dimensions (all, or the last ``len(s)``, where ``dim`` is not given)."""
+def irfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The inverse of ``rfft``, real along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: "forward", "backward", "ortho"."""
+def irfft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor:
+    """The inverse of ``rfft``, real over two dimensions, cut or padded with zeros to the sizes ``s`` first."""
+def irfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The inverse of ``rfft``, real over several dimensions (all, or the last ``len(s)``, where ``dim`` is not given)."""
+def rfft(input: Any, n: Any = None, dim: Any = -1, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The non-negative frequencies of real input along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: "forward", "backward", "ortho"."""
+def rfft2(input: Any, s: Any = None, dim: Any = ..., norm: Any = None, *, out: Any = None) -> Tensor:
+    """The non-negative frequencies of real input over two dimensions, cut or padded with zeros to the sizes ``s`` first."""
+def rfftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+    """The frequencies of the ``n // 2 + 1`` results of ``rfft`` for ``n`` samples ``d`` apart."""
+def rfftn(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Tensor:
+    """The non-negative frequencies of real input over several dimensions (all, or the last ``len(s)``, where ``dim`` is not given)."""

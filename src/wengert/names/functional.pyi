@@ -11,172 +11,365 @@ from wengert.tensor.tensor import Tensor
 from wengert.tensor.types import Size
 __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "embedding", "feature_alpha_dropout", "fold", "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d", "fractional_max_pool3d_with_indices", "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardsigmoid_", "hardswish", "hardswish_", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mish_", "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "native_channel_shuffle", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu6_", "relu_", "rms_norm", "rrelu", "rrelu_", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "silu_", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss", "unfold", "upsample", "upsample_bilinear", "upsample_nearest"]
 
-def adaptive_avg_pool1d(input: Any, output_size: Any, *, out: Any = None) -> Tensor: ...
-def adaptive_avg_pool2d(input: Any, output_size: Any, *, out: Any = None) -> Tensor: ...
-def adaptive_avg_pool3d(input: Any, output_size: Any, *, out: Any = None) -> Tensor: ...
+def adaptive_avg_pool1d(input: Any, output_size: Any, *, out: Any = None) -> Tensor:
+    """The average of windows of the last 1 dimensions, sized so that ``output_size`` numbers come out."""
+def adaptive_avg_pool2d(input: Any, output_size: Any, *, out: Any = None) -> Tensor:
+    """The average of windows of the last 2 dimensions, sized so that ``output_size`` numbers come out."""
+def adaptive_avg_pool3d(input: Any, output_size: Any, *, out: Any = None) -> Tensor:
+    """The average of windows of the last 3 dimensions, sized so that ``output_size`` numbers come out."""
 @overload
-def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: Literal[False] = False) -> Tensor: ...
+def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: Literal[False] = False) -> Tensor:
+    """The maximum of windows of the last 1 dimensions, sized so that ``output_size`` numbers come out."""
 @overload
 def adaptive_max_pool1d(input: Any, output_size: Any, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: _bool = False) -> Any: ...
-def adaptive_max_pool1d_with_indices(input: Any, output_size: Any, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]: ...
+def adaptive_max_pool1d_with_indices(input: Any, output_size: Any, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The maximum of windows of the last 1 dimensions, sized so that ``output_size`` numbers come out. With their places."""
 @overload
-def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: Literal[False] = False) -> Tensor: ...
+def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: Literal[False] = False) -> Tensor:
+    """The maximum of windows of the last 2 dimensions, sized so that ``output_size`` numbers come out."""
 @overload
 def adaptive_max_pool2d(input: Any, output_size: Any, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: _bool = False) -> Any: ...
-def adaptive_max_pool2d_with_indices(input: Any, output_size: Any, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]: ...
+def adaptive_max_pool2d_with_indices(input: Any, output_size: Any, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The maximum of windows of the last 2 dimensions, sized so that ``output_size`` numbers come out. With their places."""
 @overload
-def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: Literal[False] = False) -> Tensor: ...
+def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: Literal[False] = False) -> Tensor:
+    """The maximum of windows of the last 3 dimensions, sized so that ``output_size`` numbers come out."""
 @overload
 def adaptive_max_pool3d(input: Any, output_size: Any, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: _bool = False) -> Any: ...
-def adaptive_max_pool3d_with_indices(input: Any, output_size: Any, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]: ...
-def affine_grid(theta: Any, size: Any, align_corners: Any = None, *, out: Any = None) -> Tensor: ...
-def alpha_dropout(input: Any, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: ...
-def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None, *, out: Any = None) -> Tensor: ...
-def avg_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None, *, out: Any = None) -> Tensor: ...
-def avg_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None, *, out: Any = None) -> Tensor: ...
-def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor: ...
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Tensor: ...
-def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor: ...
-def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', pos_weight: Any = None, *, out: Any = None) -> Tensor: ...
-def celu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def celu_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def channel_shuffle(input: Any, groups: Any, *, out: Any = None) -> Tensor: ...
-def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor: ...
-def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor: ...
-def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor: ...
-def conv_tbc(input: Any, weight: Any, bias: Any, pad: Any = 0, *, out: Any = None) -> Tensor: ...
-def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor: ...
-def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor: ...
-def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor: ...
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: Any = 0.0, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor: ...
-def cosine_similarity(x1: Any, x2: Any, dim: Any = 1, eps: Any = 1e-08, *, out: Any = None) -> Tensor: ...
-def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: _int = -100, reduce: Any = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor: ...
-def dropout(input: Any, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
-def dropout1d(input: Any, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
-def dropout2d(input: Any, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
-def dropout3d(input: Any, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
-def elu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def elu_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def embedding(input: Any, weight: Any, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor: ...
-def feature_alpha_dropout(input: Any, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: ...
-def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1, *, out: Any = None) -> Tensor: ...
+def adaptive_max_pool3d_with_indices(input: Any, output_size: Any, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The maximum of windows of the last 3 dimensions, sized so that ``output_size`` numbers come out. With their places."""
+def affine_grid(theta: Any, size: Any, align_corners: Any = None, *, out: Any = None) -> Tensor:
+    """Sampling grid of affine maps ``(N, 2, 3)`` or ``(N, 3, 4)`` for images of ``size``. Jaderberg et al., 2015."""
+def alpha_dropout(input: Any, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """Dropout that keeps the mean and variance of SELU networks. Klambauer et al., 2017."""
+def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None, *, out: Any = None) -> Tensor:
+    """The average of each window of the last 1 dimensions."""
+def avg_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None, *, out: Any = None) -> Tensor:
+    """The average of each window of the last 2 dimensions."""
+def avg_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None, *, out: Any = None) -> Tensor:
+    """The average of each window of the last 3 dimensions."""
+def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
+    """Normalise each channel (dimension 1); while training by the batch, updating the running statistics.
+
+    Ioffe and Szegedy, 2015. The running variance takes the unbiased batch variance.
+    """
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Tensor:
+    """``y[k] = input1 @ weight[k] @ input2 + bias[k]``.
+
+    Shapes: ``(..., n), (..., m), (out, n, m), (out,) -> (..., out)``.
+    """
+def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor:
+    """``-(y log p + (1 - y) log(1 - p))``, its logarithms cut off at -100."""
+def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', pos_weight: Any = None, *, out: Any = None) -> Tensor:
+    """Binary cross-entropy of ``sigmoid(input)``, computed without overflow."""
+def celu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``. Barron, 2017."""
+def celu_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``celu`` in place."""
+def channel_shuffle(input: Any, groups: Any, *, out: Any = None) -> Tensor:
+    """Interleave groups of channels. Zhang et al., 2018."""
+def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor:
+    """1-d cross-correlation, ``(N, C, L), (O, C / groups, k) -> (N, O, L')``."""
+def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor:
+    """2-d cross-correlation, ``(N, C, H, W), (O, C / groups, kh, kw) -> (N, O, H', W')``.
+
+    >>> torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).shape
+    torch.Size([1, 1, 2, 2])
+    """
+def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor:
+    """3-d cross-correlation, ``(N, C, D, H, W), (O, C / groups, kd, kh, kw) -> (N, O, D', H', W')``."""
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: Any = 0, *, out: Any = None) -> Tensor:
+    """1-d convolution of ``(time, batch, channels)``: ``(L, N, C), (k, C, O), (O,) -> (L', N, O)``."""
+def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor:
+    """The adjoint of ``conv1d``: ``(N, C, L), (C, O / groups, k) -> (N, O, L')``."""
+def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor:
+    """The adjoint of ``conv2d``: ``(N, C, H, W), (C, O / groups, kh, kw) -> (N, O, H', W')``."""
+def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor:
+    """The adjoint of ``conv3d``: ``(N, C, D, H, W), (C, O / groups, kd, kh, kw) -> (N, O, D', H', W')``."""
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: Any = 0.0, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor:
+    """``1 - cos`` for pairs with ``y = 1``, ``max(0, cos - margin)`` for pairs with ``y = -1``."""
+def cosine_similarity(x1: Any, x2: Any, dim: Any = 1, eps: Any = 1e-08, *, out: Any = None) -> Tensor:
+    """``<x1, x2> / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
+def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: _int = -100, reduce: Any = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
+    """Cross-entropy between ``softmax(input)`` (classes in dimension 1) and ``target``: class numbers, or
+    probabilities.
+
+    >>> logits = torch.tensor([[0.0, 0.0]], requires_grad=True)
+    >>> torch.nn.functional.cross_entropy(logits, torch.tensor([1])).item()
+    0.6931471824645996
+    """
+def dropout(input: Any, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Zero each element with probability ``p``, scale the others by ``1 / (1 - p)``. Srivastava et al., 2014."""
+def dropout1d(input: Any, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Dropout of whole channels."""
+def dropout2d(input: Any, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Dropout of whole channels."""
+def dropout3d(input: Any, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Dropout of whole channels."""
+def elu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """``x`` where positive, else ``alpha * (exp(x) - 1)``. Clevert et al., 2015."""
+def elu_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``elu`` in place."""
+def embedding(input: Any, weight: Any, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
+    """Rows of ``weight`` ``(n, d)`` at ``input``: ``(*input.shape, d)``. Row ``padding_idx`` gets no gradient.
+
+    ``sparse``: the gradient of ``weight`` is a sparse tensor, of the rows that were looked up.
+    """
+def feature_alpha_dropout(input: Any, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """``alpha_dropout`` of whole channels."""
+def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1, *, out: Any = None) -> Tensor:
+    """The adjoint of ``unfold``: overlapping windows are added up, ``(N, C * kh * kw, L) -> (N, C, H, W)``."""
 @overload
-def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: Literal[False] = False, _random_samples: Any = None) -> Tensor: ...
+def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: Literal[False] = False, _random_samples: Any = None) -> Tensor:
+    """Maxima of windows placed by random numbers. Graham, 2014."""
 @overload
 def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, *, return_indices: Literal[True], _random_samples: Any = None) -> tuple[Tensor, Tensor]: ...
 @overload
 def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> Any: ...
-def fractional_max_pool2d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> tuple[Tensor, Tensor]: ...
+def fractional_max_pool2d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> tuple[Tensor, Tensor]:
+    """Maxima of windows placed by random numbers. Graham, 2014."""
 @overload
-def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: Literal[False] = False, _random_samples: Any = None) -> Tensor: ...
+def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: Literal[False] = False, _random_samples: Any = None) -> Tensor:
+    """Maxima of windows placed by random numbers. Graham, 2014."""
 @overload
 def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, *, return_indices: Literal[True], _random_samples: Any = None) -> tuple[Tensor, Tensor]: ...
 @overload
 def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> Any: ...
-def fractional_max_pool3d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> tuple[Tensor, Tensor]: ...
-def gaussian_nll_loss(input: Any, target: Any, var: Any, full: _bool = False, eps: Any = 1e-06, reduction: Any = 'mean', *, out: Any = None) -> Tensor: ...
-def gelu(input: Any, *, approximate: Any = 'none', out: Any = None) -> Tensor: ...
-def glu(input: Any, dim: Any = -1, *, out: Any = None) -> Tensor: ...
-def grid_sample(input: Any, grid: Any, mode: Any = 'bilinear', padding_mode: Any = 'zeros', align_corners: Any = None, *, out: Any = None) -> Tensor: ...
-def group_norm(input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05, cudnn_enabled: _bool = True, *, out: Any = None) -> Tensor: ...
-def gumbel_softmax(logits: Any, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor: ...
-def hardshrink(input: Any, lambd: Any = 0.5, *, out: Any = None) -> Tensor: ...
-def hardsigmoid(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def hardsigmoid_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def hardswish(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def hardswish_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def hardtanh(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def hardtanh_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def hinge_embedding_loss(input: Any, target: Any, margin: Any = 1.0, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor: ...
-def huber_loss(input: Any, target: Any, reduction: str = 'mean', delta: _float = 1.0, weight: Any = None) -> Tensor: ...
-def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor: ...
-def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: Any = 'nearest', align_corners: Any = None, recompute_scale_factor: Any = None, antialias: _bool = False, *, out: Any = None) -> Tensor: ...
-def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', log_target: _bool = False, *, out: Any = None) -> Tensor: ...
-def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = 'mean', weight: Any = None) -> Tensor: ...
-def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05, cudnn_enable: _bool = True, *, out: Any = None) -> Tensor: ...
-def leaky_relu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def leaky_relu_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Tensor: ...
-def local_response_norm(input: Any, size: Any, alpha: Any = 0.0001, beta: Any = 0.75, k: Any = 1.0, *, out: Any = None) -> Tensor: ...
-def log_softmax(input: Any, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor: ...
-def logsigmoid(input: Any, *, out: Any = None) -> Tensor: ...
-def lp_pool1d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False, *, out: Any = None) -> Tensor: ...
-def lp_pool2d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False, *, out: Any = None) -> Tensor: ...
-def lp_pool3d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False, *, out: Any = None) -> Tensor: ...
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = 0, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor: ...
+def fractional_max_pool3d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> tuple[Tensor, Tensor]:
+    """Maxima of windows placed by random numbers. Graham, 2014."""
+def gaussian_nll_loss(input: Any, target: Any, var: Any, full: _bool = False, eps: Any = 1e-06, reduction: Any = 'mean', *, out: Any = None) -> Tensor:
+    """Negative log-likelihood of a normal distribution with mean ``input`` and variance ``var``.
+    Nix and Weigend, 1994.
+    """
+def gelu(input: Any, *, approximate: Any = 'none', out: Any = None) -> Tensor:
+    """``x * Phi(x)``, or its tanh approximation. Hendrycks and Gimpel, 2016."""
+def glu(input: Any, dim: Any = -1, *, out: Any = None) -> Tensor:
+    """The first half times the sigmoid of the second, along ``dim``. Dauphin et al., 2016."""
+def grid_sample(input: Any, grid: Any, mode: Any = 'bilinear', padding_mode: Any = 'zeros', align_corners: Any = None, *, out: Any = None) -> Tensor:
+    """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
+
+    Shapes: ``(N, C, H, W), (N, H', W', 2) -> (N, C, H', W')``, and likewise for volumes.
+    """
+def group_norm(input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05, cudnn_enabled: _bool = True, *, out: Any = None) -> Tensor:
+    """Normalise groups of channels together. Wu and He, 2018."""
+def gumbel_softmax(logits: Any, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
+    """A differentiable sample of a categorical distribution. Jang et al., 2016; Maddison et al., 2016."""
+def hardshrink(input: Any, lambd: Any = 0.5, *, out: Any = None) -> Tensor:
+    """``x`` outside [-lambd, lambd], else 0."""
+def hardsigmoid(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """``clamp(x + 3, 0, 6) / 6``."""
+def hardsigmoid_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``hardsigmoid`` in place."""
+def hardswish(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """``x * hardsigmoid(x)``. Howard et al., 2019."""
+def hardswish_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``hardswish`` in place."""
+def hardtanh(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """``x`` kept within [``min_val``, ``max_val``]."""
+def hardtanh_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``hardtanh`` in place."""
+def hinge_embedding_loss(input: Any, target: Any, margin: Any = 1.0, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor:
+    """``x`` where ``y = 1``, ``max(0, margin - x)`` where ``y = -1``."""
+def huber_loss(input: Any, target: Any, reduction: str = 'mean', delta: _float = 1.0, weight: Any = None) -> Tensor:
+    """Squared error below ``delta``, linear above. Huber, 1964."""
+def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
+    """Normalise each channel of each sample by itself. Ulyanov et al., 2016."""
+def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: Any = 'nearest', align_corners: Any = None, recompute_scale_factor: Any = None, antialias: _bool = False, *, out: Any = None) -> Tensor:
+    """Resize the spatial dimensions to ``size``, or by ``scale_factor``.
+
+    Modes: nearest, nearest-exact, linear (3-d input), bilinear, bicubic (4-d), trilinear (5-d), area, and lanczos (4-d,
+    with ``antialias``).
+    """
+def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', log_target: _bool = False, *, out: Any = None) -> Tensor:
+    """Kullback–Leibler divergence of log-probabilities ``input`` from ``target``, element by element, reduced."""
+def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = 'mean', weight: Any = None) -> Tensor:
+    """Absolute error."""
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05, cudnn_enable: _bool = True, *, out: Any = None) -> Tensor:
+    """Normalise over the last dimensions (those of ``normalized_shape``), then scale and shift. Ba et al., 2016.
+
+    >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,))
+    tensor([[-1.0000,  1.0000]])
+    """
+def leaky_relu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """``x`` where positive, else ``negative_slope * x``."""
+def leaky_relu_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``leaky_relu`` in place."""
+def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Tensor:
+    """``input @ weight.T + bias``; shapes ``(..., in), (out, in), (out,) -> (..., out)``.
+
+    >>> torch.nn.functional.linear(torch.ones(2, 3), torch.ones(1, 3))
+    tensor([[3.],
+            [3.]])
+    """
+def local_response_norm(input: Any, size: Any, alpha: Any = 0.0001, beta: Any = 0.75, k: Any = 1.0, *, out: Any = None) -> Tensor:
+    """``x / (k + alpha * mean of squares of neighbouring channels)^beta``. Krizhevsky et al., 2012."""
+def log_softmax(input: Any, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
+    """``log(softmax(x))`` along ``dim``, without overflow."""
+def logsigmoid(input: Any, *, out: Any = None) -> Tensor:
+    """``log(sigmoid(x))``."""
+def lp_pool1d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False, *, out: Any = None) -> Tensor:
+    """The ``norm_type``-norm of each window of the last 1 dimensions."""
+def lp_pool2d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False, *, out: Any = None) -> Tensor:
+    """The ``norm_type``-norm of each window of the last 2 dimensions."""
+def lp_pool3d(input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False, *, out: Any = None) -> Tensor:
+    """The ``norm_type``-norm of each window of the last 3 dimensions."""
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = 0, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor:
+    """``max(0, -y (x1 - x2) + margin)``."""
 @overload
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: ...
+def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor:
+    """The maximum of each window of the last 1 dimensions; with ``return_indices`` also its place."""
 @overload
 def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
 def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: ...
-def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]: ...
+def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The maximum of each window of the last 1 dimensions and its place."""
 @overload
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: ...
+def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor:
+    """The maximum of each window of the last 2 dimensions; with ``return_indices`` also its place."""
 @overload
 def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
 def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: ...
-def max_pool2d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]: ...
+def max_pool2d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The maximum of each window of the last 2 dimensions and its place."""
 @overload
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor: ...
+def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor:
+    """The maximum of each window of the last 3 dimensions; with ``return_indices`` also its place."""
 @overload
 def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
 def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: ...
-def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]: ...
-def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None, *, out: Any = None) -> Tensor: ...
-def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None, *, out: Any = None) -> Tensor: ...
-def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None, *, out: Any = None) -> Tensor: ...
-def mish(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def mish_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = 'mean', weight: Any = None) -> Tensor: ...
-def multi_margin_loss(input: Any, target: Any, p: Any = 1, margin: Any = 1.0, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor: ...
-def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor: ...
-def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor: ...
-def native_channel_shuffle(input: Any, groups: Any, *, out: Any = None) -> Tensor: ...
-def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: _int = -100, reduce: Any = None, reduction: str = 'mean') -> Tensor: ...
-def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: Any = 1e-12, *, out: Any = None) -> Tensor: ...
-def one_hot(tensor: Any, num_classes: Any = -1, *, out: Any = None) -> Tensor: ...
-def pad(input: Any, pad: Any, mode: Any = 'constant', value: Any = None, *, out: Any = None) -> Tensor: ...
-def pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: Any = 1e-06, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def pdist(input: Any, p: Any = 2.0, *, out: Any = None) -> Tensor: ...
-def pixel_shuffle(input: Any, upscale_factor: Any, *, out: Any = None) -> Tensor: ...
-def pixel_unshuffle(input: Any, downscale_factor: Any, *, out: Any = None) -> Tensor: ...
-def poisson_nll_loss(input: Any, target: Any, log_input: _bool = True, full: _bool = False, size_average: Any = None, eps: Any = 1e-08, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor: ...
-def prelu(input: Any, weight: Any, *, out: Any = None) -> Tensor: ...
-def relu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def relu6(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def relu6_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def relu_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None, *, out: Any = None) -> Tensor: ...
-def rrelu(input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor: ...
-def rrelu_(input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor: ...
-def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: _float = 0.0, is_causal: _bool = False, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor: ...
-def selu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def selu_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def sigmoid(input: Any) -> Tensor: ...
-def silu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def silu_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = 'mean', beta: _float = 1.0) -> Tensor: ...
-def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor: ...
-def softmax(input: Any, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor: ...
-def softmin(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None, *, out: Any = None) -> Tensor: ...
-def softplus(input: Any, beta: Any = 1.0, threshold: Any = 20.0, *, out: Any = None) -> Tensor: ...
-def softshrink(input: Any, lambd: Any = 0.5, *, out: Any = None) -> Tensor: ...
-def softsign(input: Any, *, out: Any = None) -> Tensor: ...
-def tanh(input: Any) -> Tensor: ...
-def tanhshrink(input: Any, *, out: Any = None) -> Tensor: ...
-def threshold(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor: ...
-def threshold_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: Any = 1.0, p: Any = 2, eps: Any = 1e-06, swap: _bool = False, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor: ...
-def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor: ...
-def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: Any = 'nearest', align_corners: Any = None, *, out: Any = None) -> Tensor: ...
-def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None, *, out: Any = None) -> Tensor: ...
-def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None, *, out: Any = None) -> Tensor: ...
+def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The maximum of each window of the last 3 dimensions and its place."""
+def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None, *, out: Any = None) -> Tensor:
+    """The partial inverse of ``max_pool1d``: each maximum at its place, zeros elsewhere."""
+def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None, *, out: Any = None) -> Tensor:
+    """The partial inverse of ``max_pool2d``: each maximum at its place, zeros elsewhere."""
+def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None, *, out: Any = None) -> Tensor:
+    """The partial inverse of ``max_pool3d``: each maximum at its place, zeros elsewhere."""
+def mish(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """``x * tanh(softplus(x))``. Misra, 2019."""
+def mish_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``mish`` in place."""
+def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = 'mean', weight: Any = None) -> Tensor:
+    """Squared error."""
+def multi_margin_loss(input: Any, target: Any, p: Any = 1, margin: Any = 1.0, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor:
+    """``sum_j max(0, margin - x_y + x_j)^p / classes`` over the wrong classes."""
+def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor:
+    """Margins between every listed class (the labels before the first -1) and every other one."""
+def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor:
+    """Mean over the classes of the binary cross-entropies of ``sigmoid(x)``."""
+def native_channel_shuffle(input: Any, groups: Any, *, out: Any = None) -> Tensor:
+    """Interleave groups of channels. Zhang et al., 2018."""
+def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: _int = -100, reduce: Any = None, reduction: str = 'mean') -> Tensor:
+    """Negative log-likelihood of class numbers ``target`` under log-probabilities ``input`` ``(N, C, ...)``."""
+def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: Any = 1e-12, *, out: Any = None) -> Tensor:
+    """``x / max(norm(x, p), eps)`` along ``dim``."""
+def one_hot(tensor: Any, num_classes: Any = -1, *, out: Any = None) -> Tensor:
+    """Rows with a one at the given class and zeros elsewhere: ``(*shape, num_classes)``, int64.
+
+    >>> from wengert.nn import functional as F
+    >>> F.one_hot(torch.tensor([0, 2]), num_classes=3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+def pad(input: Any, pad: Any, mode: Any = 'constant', value: Any = None, *, out: Any = None) -> Tensor:
+    """``input`` made larger or, by negative amounts, smaller.
+
+    ``pad`` is ``(before, after)`` of the last dimension, then of the one before it, and so on. ``mode``: ``"constant"``
+    (``value``, any dimensions), ``"reflect"``, ``"replicate"`` or ``"circular"`` (the last one, two or three dimensions
+    of images).
+
+    >>> from wengert.nn import functional as F
+    >>> F.pad(torch.tensor([[1, 2, 3]]), (1, 1), mode="reflect")
+    tensor([[2, 1, 2, 3, 2]])
+    """
+def pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: Any = 1e-06, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The ``p``-norm of ``x1 - x2 + eps`` along the last dimension."""
+def pdist(input: Any, p: Any = 2.0, *, out: Any = None) -> Tensor:
+    """The ``p``-norm distances of all pairs of rows, ``(N, M) -> (N (N - 1) / 2,)``: a triangle of ``cdist``."""
+def pixel_shuffle(input: Any, upscale_factor: Any, *, out: Any = None) -> Tensor:
+    """Channels become pixels: ``(*, C r^2, H, W) -> (*, C, H r, W r)``. Shi et al., 2016."""
+def pixel_unshuffle(input: Any, downscale_factor: Any, *, out: Any = None) -> Tensor:
+    """Pixels become channels: the inverse of ``pixel_shuffle``."""
+def poisson_nll_loss(input: Any, target: Any, log_input: _bool = True, full: _bool = False, size_average: Any = None, eps: Any = 1e-08, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor:
+    """Negative log-likelihood of Poisson counts, up to a constant (with Stirling's term if ``full``)."""
+def prelu(input: Any, weight: Any, *, out: Any = None) -> Tensor:
+    """``x`` where positive, else ``weight * x`` with one weight for all or one for each channel (dimension 1)."""
+def relu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """``max(x, 0)``; the gradient at 0 is 0, and NaN stays NaN.
+
+    >>> torch.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+def relu6(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """``min(max(x, 0), 6)``."""
+def relu6_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``relu6`` in place."""
+def relu_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``relu`` in place."""
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None, *, out: Any = None) -> Tensor:
+    """Divide by the root of the mean square over the last dimensions, then scale. Zhang and Sennrich, 2019."""
+def rrelu(input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """Leaky ReLU with random slopes in [lower, upper] while training, their mean otherwise."""
+def rrelu_(input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
+    """``rrelu`` in place."""
+def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: _float = 0.0, is_causal: _bool = False, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
+    """``softmax(query key^T / sqrt(d) + mask) value``, ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``."""
+def selu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """The self-normalising exponential linear unit."""
+def selu_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``selu`` in place."""
+def sigmoid(input: Any) -> Tensor:
+    """The logistic function ``1 / (1 + exp(-input))``.
+
+    >>> torch.sigmoid(torch.tensor([0.0]))
+    tensor([0.5000])
+    """
+def silu(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """``x * sigmoid(x)``."""
+def silu_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``silu`` in place."""
+def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = 'mean', beta: _float = 1.0) -> Tensor:
+    """Squared error below ``beta``, absolute error above. Girshick, 2015."""
+def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor:
+    """``log(1 + exp(-y x))``."""
+def softmax(input: Any, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None) -> Tensor:
+    """``exp(x) / sum(exp(x))`` along ``dim``.
+
+    >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
+    tensor([0.5000, 0.5000])
+    """
+def softmin(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """``softmax(-x)`` along ``dim``."""
+def softplus(input: Any, beta: Any = 1.0, threshold: Any = 20.0, *, out: Any = None) -> Tensor:
+    """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` exceeds ``threshold``."""
+def softshrink(input: Any, lambd: Any = 0.5, *, out: Any = None) -> Tensor:
+    """``x`` moved towards 0 by ``lambd``, 0 within."""
+def softsign(input: Any, *, out: Any = None) -> Tensor:
+    """``x / (1 + |x|)``."""
+def tanh(input: Any) -> Tensor:
+    """Hyperbolic tangent."""
+def tanhshrink(input: Any, *, out: Any = None) -> Tensor:
+    """``x - tanh(x)``."""
+def threshold(input: Any, *args: Any, inplace: _bool = False, **kwargs: Any) -> Tensor:
+    """``x`` above ``threshold``, else ``value``."""
+def threshold_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``threshold`` in place."""
+def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: Any = 1.0, p: Any = 2, eps: Any = 1e-06, swap: _bool = False, size_average: Any = None, reduce: Any = None, reduction: Any = 'mean', *, out: Any = None) -> Tensor:
+    """``max(0, d(a, p) - d(a, n) + margin)``. Balntas et al., 2016."""
+def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """Sliding windows as columns: ``(N, C, H, W) -> (N, C * kh * kw, L)``."""
+def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: Any = 'nearest', align_corners: Any = None, *, out: Any = None) -> Tensor:
+    """The old name of ``interpolate``."""
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None, *, out: Any = None) -> Tensor:
+    """The old name of ``interpolate(mode="bilinear", align_corners=True)``."""
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None, *, out: Any = None) -> Tensor:
+    """The old name of ``interpolate(mode="nearest")``."""

@@ -11,44 +11,160 @@ from wengert.tensor.tensor import Tensor
 from wengert.tensor.types import Size
 __all__ = ["cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm"]
 
-def cholesky(A: Any, *, upper: _bool = False, out: Any = None) -> Tensor: ...
-def cholesky_ex(A: Any, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> return_types.linalg_cholesky_ex: ...
-def cond(A: Any, p: Any = None, *, out: Any = None) -> Tensor: ...
-def cross(input: Any, other: Any, *, dim: Any = -1, out: Any = None) -> Tensor: ...
-def det(A: Any, *, out: Any = None) -> Tensor: ...
-def diagonal(A: Any, *, offset: Any = 0, dim1: Any = -2, dim2: Any = -1, out: Any = None) -> Tensor: ...
-def eig(A: Any, *, out: Any = None) -> return_types.linalg_eig: ...
-def eigh(A: Any, UPLO: Any = 'L', *, out: Any = None) -> return_types.linalg_eigh: ...
-def eigvals(A: Any, *, out: Any = None) -> Tensor: ...
-def eigvalsh(A: Any, UPLO: Any = 'L', *, out: Any = None) -> Tensor: ...
-def householder_product(input: Any, tau: Any, *, out: Any = None) -> Tensor: ...
-def inv(A: Any, *, out: Any = None) -> Tensor: ...
-def inv_ex(A: Any, *, check_errors: _bool = False, out: Any = None) -> return_types.linalg_inv_ex: ...
-def ldl_factor(A: Any, *, hermitian: _bool = False, out: Any = None) -> return_types.linalg_ldl_factor: ...
-def ldl_factor_ex(A: Any, *, hermitian: _bool = False, check_errors: _bool = False, out: Any = None) -> return_types.linalg_ldl_factor_ex: ...
-def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: _bool = False, out: Any = None) -> Tensor: ...
-def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None, out: Any = None) -> return_types.linalg_lstsq: ...
-def lu(A: Any, *, pivot: _bool = True, out: Any = None) -> return_types.linalg_lu: ...
-def lu_factor(A: Any, *, pivot: _bool = True, out: Any = None) -> return_types.linalg_lu_factor: ...
-def lu_factor_ex(A: Any, *, pivot: _bool = True, check_errors: _bool = False, out: Any = None) -> return_types.linalg_lu_factor_ex: ...
-def lu_solve(LU: Any, pivots: Any, B: Any, *, left: _bool = True, adjoint: _bool = False, out: Any = None) -> Tensor: ...
-def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def matrix_exp(A: Any, *, out: Any = None) -> Tensor: ...
-def matrix_norm(A: Any, ord: Any = 'fro', dim: Any = ..., keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def matrix_power(A: Any, n: Any, *, out: Any = None) -> Tensor: ...
-def matrix_rank(A: Any, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: _bool = False, out: Any = None) -> Tensor: ...
-def multi_dot(tensors: Any, *, out: Any = None) -> Tensor: ...
-def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def pinv(A: Any, *args: Any, atol: Any = None, rtol: Any = None, hermitian: _bool = False, rcond: Any = None, out: Any = None) -> Tensor: ...
-def qr(A: Any, mode: Any = 'reduced', *, out: Any = None) -> return_types.linalg_qr: ...
-def slogdet(A: Any, *, out: Any = None) -> return_types.linalg_slogdet: ...
-def solve(A: Any, B: Any, *, left: _bool = True, out: Any = None) -> Tensor: ...
-def solve_ex(A: Any, B: Any, *, left: _bool = True, check_errors: _bool = False, out: Any = None) -> return_types.linalg_solve_ex: ...
-def solve_triangular(A: Any, B: Any, *, upper: Any, left: _bool = True, unitriangular: _bool = False, out: Any = None) -> Tensor: ...
-def svd(A: Any, full_matrices: _bool = True, *, driver: Any = None, out: Any = None) -> return_types.linalg_svd: ...
-def svdvals(A: Any, *, driver: Any = None, out: Any = None) -> Tensor: ...
-def tensorinv(A: Any, ind: Any = 2, *, out: Any = None) -> Tensor: ...
-def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Tensor: ...
-def vander(x: Any, *, N: Any = None, out: Any = None) -> Tensor: ...
-def vecdot(x: Any, y: Any, *, dim: Any = -1, out: Any = None) -> Tensor: ...
-def vector_norm(input: Any, ord: Any = 2, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
+def cholesky(A: Any, *, upper: _bool = False, out: Any = None) -> Tensor:
+    """``L`` with ``A = L @ L.mH`` (``upper``: ``A = U.mH @ U``); ``LinAlgError`` where ``A`` is not positive definite.
+
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 2.0]]))
+    tensor([[2., 0.],
+            [1., 1.]])
+    """
+def cholesky_ex(A: Any, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> return_types.linalg_cholesky_ex:
+    """``(L, info)``; ``info`` is the order of the minor that is not positive, 0 if all are, instead of an error."""
+def cond(A: Any, p: Any = None, *, out: Any = None) -> Tensor:
+    """The condition number ``norm(A) * norm(inv(A))`` in the norm ``p`` (None and 2: by singular values)."""
+def cross(input: Any, other: Any, *, dim: Any = -1, out: Any = None) -> Tensor:
+    """The cross product along ``dim``, of length 3; broadcast over the other dimensions.
+
+    >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
+def det(A: Any, *, out: Any = None) -> Tensor:
+    """The determinant of square matrices, ``(..., n, n) -> (...)``.
+
+    >>> torch.linalg.det(torch.tensor([[2.0, 1.0], [4.0, 5.0]]))
+    tensor(6.)
+    """
+def diagonal(A: Any, *, offset: Any = 0, dim1: Any = -2, dim2: Any = -1, out: Any = None) -> Tensor:
+    """The diagonal of matrices, by default in the last two dimensions."""
+def eig(A: Any, *, out: Any = None) -> return_types.linalg_eig:
+    """Eigenvalues and eigenvectors (columns of length one) of square matrices, complex, in no particular order."""
+def eigh(A: Any, UPLO: Any = 'L', *, out: Any = None) -> return_types.linalg_eigh:
+    """Eigenvalues in ascending order and eigenvectors (columns) of Hermitian matrices, of which one triangle is read.
+
+    >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    tensor([1., 2.])
+    """
+def eigvals(A: Any, *, out: Any = None) -> Tensor:
+    """The eigenvalues of square matrices, always complex, in no particular order."""
+def eigvalsh(A: Any, UPLO: Any = 'L', *, out: Any = None) -> Tensor:
+    """The eigenvalues of Hermitian matrices in ascending order, ``(..., n, n) -> (..., n)``."""
+def householder_product(input: Any, tau: Any, *, out: Any = None) -> Tensor:
+    """The first columns of the product of the reflections ``1 - tau[i] * v_i @ v_i.mH``, ``v_i`` below the diagonal of
+    column i.
+
+    Shapes: ``(..., m, n), (..., k) -> (..., m, n)`` with ``m >= n >= k``.
+    """
+def inv(A: Any, *, out: Any = None) -> Tensor:
+    """The inverse of square matrices, ``(..., n, n)``; ``LinAlgError`` for a singular one.
+
+    >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+def inv_ex(A: Any, *, check_errors: _bool = False, out: Any = None) -> return_types.linalg_inv_ex:
+    """``(inverse, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
+def ldl_factor(A: Any, *, hermitian: _bool = False, out: Any = None) -> return_types.linalg_ldl_factor:
+    """``(LD, pivots)`` with ``A = L @ D @ L.T`` (``L.mH`` if ``hermitian``), packed as by LAPACK, for ``ldl_solve``."""
+def ldl_factor_ex(A: Any, *, hermitian: _bool = False, check_errors: _bool = False, out: Any = None) -> return_types.linalg_ldl_factor_ex:
+    """``(LD, pivots, info)``; ``info`` is not zero where ``D`` has a zero, instead of an error."""
+def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: _bool = False, out: Any = None) -> Tensor:
+    """``X`` with ``A @ X = B`` from the packed factors of ``ldl_factor``."""
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None, out: Any = None) -> return_types.linalg_lstsq:
+    """``(solution, residuals, rank, singular_values)``: ``X`` that makes ``|A @ X - B|`` least.
+
+    Shapes: ``(..., m, n)`` with ``(..., m, k)`` or ``(..., m)``. ``residuals`` is empty unless ``m > n``, the rank is
+    full and the driver is not "gelsy", the default; ``singular_values`` are those of the drivers "gelsd" and "gelss".
+    """
+def lu(A: Any, *, pivot: _bool = True, out: Any = None) -> return_types.linalg_lu:
+    """``(P, L, U)`` with ``A = P @ L @ U``: a permutation, a unit lower and an upper triangular matrix.
+
+    Shapes: ``(..., m, n) -> (..., m, m), (..., m, k), (..., k, n)`` with ``k = min(m, n)``.
+    """
+def lu_factor(A: Any, *, pivot: _bool = True, out: Any = None) -> return_types.linalg_lu_factor:
+    """``(LU, pivots)``: LU factors with row pivoting, packed into one matrix, for ``lu_solve`` and ``lu_unpack``."""
+def lu_factor_ex(A: Any, *, pivot: _bool = True, check_errors: _bool = False, out: Any = None) -> return_types.linalg_lu_factor_ex:
+    """``(LU, pivots, info)``; ``info`` is not zero where a pivot is zero, instead of an error."""
+def lu_solve(LU: Any, pivots: Any, B: Any, *, left: _bool = True, adjoint: _bool = False, out: Any = None) -> Tensor:
+    """``A @ X = B`` from the packed LU factors of ``A``; ``adjoint``: ``A.mH``; ``left=False``: ``X @ A = B``."""
+def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``torch.matmul``."""
+def matrix_exp(A: Any, *, out: Any = None) -> Tensor:
+    """The exponential of square matrices."""
+def matrix_norm(A: Any, ord: Any = 'fro', dim: Any = ..., keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The norm of the matrices in the plane ``dim``: ``"fro"``, ``"nuc"``, or 1, 2, inf and their negatives.
+
+    >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 2)
+    tensor(4.)
+    """
+def matrix_power(A: Any, n: Any, *, out: Any = None) -> Tensor:
+    """``A`` multiplied with itself ``n`` times, by repeated squaring; a negative ``n`` inverts first."""
+def matrix_rank(A: Any, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: _bool = False, out: Any = None) -> Tensor:
+    """How many singular values exceed ``max(atol, rtol * largest)``."""
+def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
+    """The product of several matrices, in the cheapest order; the first and the last may be vectors.
+
+    >>> torch.linalg.multi_dot([torch.ones(2), torch.ones(2, 3), torch.ones(3)])
+    tensor(6.)
+    """
+def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """A vector norm or a matrix norm, by the number of dimensions in ``dim`` (or of ``A``, where ``ord`` is given).
+
+    >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc")
+    tensor(7.)
+    """
+def pinv(A: Any, *args: Any, atol: Any = None, rtol: Any = None, hermitian: _bool = False, rcond: Any = None, out: Any = None) -> Tensor:
+    """The pseudoinverse; singular values up to ``max(atol, rtol * largest)`` count as zero. The third form:
+    ``pinv(A, rcond)``.
+
+    ``rtol`` is ``max(m, n) * eps`` unless ``atol`` is given. ``hermitian``: the matrix is, and eigenvalues serve.
+    """
+def qr(A: Any, mode: Any = 'reduced', *, out: Any = None) -> return_types.linalg_qr:
+    """``(Q, R)`` with ``A = Q @ R``, orthonormal columns and an upper triangle.
+
+    ``mode``: "reduced" ``(..., m, k), (..., k, n)``, "complete" ``(..., m, m), (..., m, n)``, "r" (an empty ``Q``).
+    """
+def slogdet(A: Any, *, out: Any = None) -> return_types.linalg_slogdet:
+    """``(sign, logabsdet)``: the determinant is ``sign * exp(logabsdet)``."""
+def solve(A: Any, B: Any, *, left: _bool = True, out: Any = None) -> Tensor:
+    """The solution of ``A @ X = B`` (``X @ A = B`` without ``left``); ``LinAlgError`` for a singular ``A``.
+
+    Shapes: ``(..., n, n)`` with ``(..., n, k)``, or with ``(n,)`` or ``(..., n)`` for vectors; batches broadcast.
+
+    >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
+def solve_ex(A: Any, B: Any, *, left: _bool = True, check_errors: _bool = False, out: Any = None) -> return_types.linalg_solve_ex:
+    """``(result, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
+def solve_triangular(A: Any, B: Any, *, upper: Any, left: _bool = True, unitriangular: _bool = False, out: Any = None) -> Tensor:
+    """The solution of ``A @ X = B`` (``X @ A = B`` without ``left``) for triangular ``A``; batches broadcast.
+
+    Only the triangle is read, and not its diagonal if ``unitriangular``. A zero on the diagonal gives inf or NaN.
+    """
+def svd(A: Any, full_matrices: _bool = True, *, driver: Any = None, out: Any = None) -> return_types.linalg_svd:
+    """``(U, S, Vh)`` with ``A = U @ diag(S) @ Vh``, singular values in descending order.
+
+    Shapes: ``(..., m, n) -> (..., m, m), (..., k), (..., n, n)``, ``k = min(m, n)``; without ``full_matrices`` the
+    vectors are ``(..., m, k)`` and ``(..., k, n)``.
+
+    >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [3.0, 0.0]])).S
+    tensor([3., 2.])
+    """
+def svdvals(A: Any, *, driver: Any = None, out: Any = None) -> Tensor:
+    """The singular values in descending order, ``(..., m, n) -> (..., min(m, n))``."""
+def tensorinv(A: Any, ind: Any = 2, *, out: Any = None) -> Tensor:
+    """The inverse for ``tensordot(.., ind)``: ``A`` as a square matrix of its first ``ind`` dimensions by the rest."""
+def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Tensor:
+    """``X`` with ``tensordot(A, X, X.ndim) = B``; ``dims`` of ``A`` are moved to its end first."""
+def vander(x: Any, *, N: Any = None, out: Any = None) -> Tensor:
+    """The powers ``x ** 0, ..., x ** (N - 1)`` along a new last dimension."""
+def vecdot(x: Any, y: Any, *, dim: Any = -1, out: Any = None) -> Tensor:
+    """Inner products along ``dim``, with ``x`` conjugated; batches broadcast."""
+def vector_norm(input: Any, ord: Any = 2, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """``sum(abs(input) ** ord) ** (1 / ord)`` of all elements or over ``dim`` (an int or several).
+
+    ``ord`` inf and -inf give the largest and the smallest magnitude, 0 the count of nonzeros. Complex input has a real
+    norm. At a zero vector the gradient is zero.
+
+    >>> torch.linalg.vector_norm(torch.tensor([3.0, -4.0]))
+    tensor(5.)
+    """

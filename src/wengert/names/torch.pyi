@@ -11,579 +11,1632 @@ from wengert.tensor.tensor import Tensor
 from wengert.tensor.types import Size
 __all__ = ["_conj", "_conj_physical", "_is_all_true", "_is_any_true", "_neg_view", "_sample_dirichlet", "_standard_gamma", "_transformer_encoder_layer_fwd", "abs", "abs_", "absolute", "absolute_", "acos", "acos_", "acosh", "acosh_", "adaptive_avg_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "alias_copy", "all", "allclose", "alpha_dropout", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan2", "arctan_", "arctanh", "arctanh_", "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_strided_copy", "as_strided_scatter", "as_tensor", "asarray", "asin", "asin_", "asinh", "asinh_", "atan", "atan2", "atan_", "atanh", "atanh_", "atleast_1d", "atleast_2d", "atleast_3d", "avg_pool1d", "baddbmm", "bartlett_window", "bernoulli", "bilinear", "bincount", "binomial", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_not_", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "cartesian_prod", "cat", "cdist", "ceil", "ceil_", "celu", "celu_", "chain_matmul", "channel_shuffle", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "clip", "clip_", "clone", "column_stack", "combinations", "complex", "concat", "concatenate", "conj", "conj_physical", "conj_physical_", "constant_pad_nd", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "copysign", "corrcoef", "cos", "cos_", "cosh", "cosh_", "cosine_similarity", "count_nonzero", "cov", "cross", "cummax", "cummin", "cumprod", "cumprod_", "cumsum", "cumsum_", "cumulative_trapezoid", "deg2rad", "deg2rad_", "det", "detach", "detach_", "detach_copy", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "digamma_", "dist", "div", "divide", "dot", "dropout", "dsplit", "dstack", "einsum", "empty", "empty_like", "empty_permuted", "empty_strided", "eq", "equal", "erf", "erf_", "erfc", "erfc_", "erfinv", "erfinv_", "exp", "exp2", "exp2_", "exp_", "expand_copy", "expm1", "expm1_", "eye", "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "feature_alpha_dropout", "feature_dropout", "fill", "fill_", "fix", "fix_", "flatten", "flip", "fliplr", "flipud", "float_power", "floor", "floor_", "floor_divide", "fmax", "fmin", "fmod", "frac", "frac_", "frexp", "from_dlpack", "from_file", "from_numpy", "frombuffer", "full", "full_like", "gather", "gcd", "gcd_", "ge", "geqrf", "ger", "get_rng_state", "gradient", "greater", "greater_equal", "group_norm", "gt", "hamming_window", "hann_window", "hardshrink", "hash_tensor", "heaviside", "histc", "histogram", "histogramdd", "hsplit", "hstack", "hypot", "i0", "i0_", "igamma", "igammac", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "initial_seed", "inner", "instance_norm", "inverse", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "kaiser_window", "kron", "kthvalue", "layer_norm", "lcm", "lcm_", "ldexp", "ldexp_", "le", "lerp", "less", "less_equal", "lgamma", "lgamma_", "linspace", "lobpcg", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_not_", "logical_or", "logical_xor", "logit", "logit_", "logspace", "logsumexp", "lt", "lu", "lu_solve", "lu_unpack", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "mvlgamma_", "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_channel_shuffle", "ne", "neg", "neg_", "negative", "negative_", "nextafter", "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "orgqr", "ormqr", "outer", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "polar", "polygamma", "positive", "pow", "prelu", "prod", "qr", "quantile", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu", "relu_", "remainder", "renorm", "renorm_", "repeat_interleave", "reshape", "resolve_conj", "resolve_neg", "rms_norm", "roll", "rot90", "round", "round_", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "set_rng_state", "sgn", "sgn_", "sigmoid", "sigmoid_", "sign", "sign_", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice_copy", "slice_scatter", "slogdet", "softmax", "sort", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "sqrt", "sqrt_", "square", "square_", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "stft", "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "t", "t_copy", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "threshold", "threshold_", "tile", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "triangular_solve", "tril", "tril_", "tril_indices", "triu", "triu_", "triu_indices", "true_divide", "trunc", "trunc_", "unbind", "unbind_copy", "unflatten", "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_real", "view_copy", "vsplit", "vstack", "where", "xlogy", "xlogy_", "zero_", "zeros", "zeros_like"]
 
-def _conj(input: Tensor) -> Tensor: ...
-def _conj_physical(input: Tensor, *, out: Any = None) -> Tensor: ...
-def _is_all_true(input: Any) -> Tensor: ...
-def _is_any_true(input: Any) -> Tensor: ...
-def _neg_view(input: Tensor) -> Tensor: ...
+def _conj(input: Tensor) -> Tensor:
+    """The complex conjugate as a view: ``is_conj()`` holds, and what is written to it is written, conjugated, to
+    ``input``.
+
+    A real tensor is its own conjugate.
+
+    >>> x = torch.tensor([1 + 2j])
+    >>> x.conj().mul_(1j)
+    tensor([2.+1.j])
+    >>> x
+    tensor([2.-1.j])
+    """
+def _conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+    """The complex conjugate in memory of its own; a real tensor is its own."""
+def _is_all_true(input: Any) -> Tensor:
+    """Whether every element is true (under ``vmap``, of all examples), as a tensor of one element."""
+def _is_any_true(input: Any) -> Tensor:
+    """Whether some element is true, in a mapped function: of some example."""
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative as a view: ``is_neg()`` holds; what is written to it is written to ``input`` with the other sign."""
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor: ...
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor: ...
-def _transformer_encoder_layer_fwd(src: Any, embed_dim: Any, num_heads: Any, qkv_weight: Any, qkv_bias: Any, proj_weight: Any, proj_bias: Any, use_gelu: Any, norm_first: Any, eps: Any, norm_weight_1: Any, norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: Any, ffn_bias_1: Any, ffn_weight_2: Any, ffn_bias_2: Any, mask: Any = None, mask_type: Any = None, *, out: Any = None) -> Tensor: ...
-def abs(input: Any, *, out: Any = None) -> Tensor: ...
-def abs_(input: Any) -> Tensor: ...
-def absolute(input: Any, *, out: Any = None) -> Tensor: ...
-def absolute_(input: Any) -> Tensor: ...
-def acos(input: Any, *, out: Any = None) -> Tensor: ...
-def acos_(input: Any) -> Tensor: ...
-def acosh(input: Any, *, out: Any = None) -> Tensor: ...
-def acosh_(input: Any) -> Tensor: ...
-def adaptive_avg_pool1d(input: Any, output_size: Any, *, out: Any = None) -> Tensor: ...
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor: ...
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor: ...
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def adjoint(input: Any, *, out: Any = None) -> Tensor: ...
-def alias_copy(input: Any) -> Tensor: ...
-def all(input: Any, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def allclose(input: Any, other: Any, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool: ...
-def alpha_dropout(input: Any, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: ...
-def amax(input: Any, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def amin(input: Any, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def aminmax(input: Any, *, dim: Any = None, keepdim: _bool = False, out: Any = None) -> return_types.aminmax: ...
-def angle(input: Any, *, out: Any = None) -> Tensor: ...
-def any(input: Any, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def arccos(input: Any, *, out: Any = None) -> Tensor: ...
-def arccos_(input: Any) -> Tensor: ...
-def arccosh(input: Any, *, out: Any = None) -> Tensor: ...
-def arccosh_(input: Any) -> Tensor: ...
-def arcsin(input: Any, *, out: Any = None) -> Tensor: ...
-def arcsin_(input: Any) -> Tensor: ...
-def arcsinh(input: Any, *, out: Any = None) -> Tensor: ...
-def arcsinh_(input: Any) -> Tensor: ...
-def arctan(input: Any, *, out: Any = None) -> Tensor: ...
-def arctan2(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def arctan_(input: Any) -> Tensor: ...
-def arctanh(input: Any, *, out: Any = None) -> Tensor: ...
-def arctanh_(input: Any) -> Tensor: ...
-def argmax(input: Any, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def argmin(input: Any, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def argsort(input: Any, dim: Any = -1, descending: _bool = False, stable: _bool = False, *, out: Any = None) -> Tensor: ...
-def argwhere(input: Any, *, out: Any = None) -> Tensor: ...
-def as_strided(input: Any, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor: ...
-def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: _int | None = None, *, out: Any = None) -> Tensor: ...
-def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None) -> Tensor: ...
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor: ...
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> Tensor: ...
-def asin(input: Any, *, out: Any = None) -> Tensor: ...
-def asin_(input: Any) -> Tensor: ...
-def asinh(input: Any, *, out: Any = None) -> Tensor: ...
-def asinh_(input: Any) -> Tensor: ...
-def atan(input: Any, *, out: Any = None) -> Tensor: ...
-def atan2(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def atan_(input: Any) -> Tensor: ...
-def atanh(input: Any, *, out: Any = None) -> Tensor: ...
-def atanh_(input: Any) -> Tensor: ...
+def _transformer_encoder_layer_fwd(src: Any, embed_dim: Any, num_heads: Any, qkv_weight: Any, qkv_bias: Any, proj_weight: Any, proj_bias: Any, use_gelu: Any, norm_first: Any, eps: Any, norm_weight_1: Any, norm_bias_1: Any, norm_weight_2: Any, norm_bias_2: Any, ffn_weight_1: Any, ffn_bias_1: Any, ffn_weight_2: Any, ffn_bias_2: Any, mask: Any = None, mask_type: Any = None, *, out: Any = None) -> Tensor:
+    """A whole encoder layer without dropout, ``(N, S, embed_dim)`` to the same shape.
+
+    ``mask``: numbers to add to the scores. ``mask_type``: 0 ``(S, S)``, 1 ``(N, S)``, else ``(N, heads, S, S)``.
+    """
+def abs(input: Any, *, out: Any = None) -> Tensor:
+    """Absolute value; of complex numbers, the (real) magnitude. The gradient at zero is zero."""
+def abs_(input: Any) -> Tensor:
+    """Absolute value; of complex numbers, the (real) magnitude. The gradient at zero is zero."""
+def absolute(input: Any, *, out: Any = None) -> Tensor:
+    """Absolute value; of complex numbers, the (real) magnitude. The gradient at zero is zero."""
+def absolute_(input: Any) -> Tensor:
+    """Absolute value; of complex numbers, the (real) magnitude. The gradient at zero is zero."""
+def acos(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the cosine; NaN outside [-1, 1]."""
+def acos_(input: Any) -> Tensor:
+    """Inverse of the cosine; NaN outside [-1, 1]."""
+def acosh(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the hyperbolic cosine; NaN below 1."""
+def acosh_(input: Any) -> Tensor:
+    """Inverse of the hyperbolic cosine; NaN below 1."""
+def adaptive_avg_pool1d(input: Any, output_size: Any, *, out: Any = None) -> Tensor:
+    """The average of windows of the last 1 dimensions, sized so that ``output_size`` numbers come out."""
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``input + alpha * other``, broadcast; for bool tensors, "or".
+
+    >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0]), alpha=2)
+    tensor([21., 22.])
+    """
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``beta * input + alpha * sum_b(batch1[b] @ batch2[b])``."""
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor:
+    """``input + value * tensor1 / tensor2``, broadcast; ``RuntimeError`` for two integer tensors."""
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor:
+    """``input + value * tensor1 * tensor2``, broadcast."""
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to ``(n, m)``."""
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)``."""
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+def adjoint(input: Any, *, out: Any = None) -> Tensor:
+    """The matrices of ``input`` transposed and conjugated."""
+def alias_copy(input: Any) -> Tensor:
+    """A copy, row by row."""
+def all(input: Any, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """Whether all elements are true (not zero), of everything or over ``dim``."""
+def allclose(input: Any, other: Any, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
+    """Whether all elements are close (see ``isclose``), as a Python truth value."""
+def alpha_dropout(input: Any, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """Dropout that keeps the mean and variance of SELU networks. Klambauer et al., 2017."""
+def amax(input: Any, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The largest values over ``dim`` (an int or several; everything if empty); ties share the gradient."""
+def amin(input: Any, dim: Any = ..., keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The smallest values over ``dim`` (an int or several; everything if empty); ties share the gradient."""
+def aminmax(input: Any, *, dim: Any = None, keepdim: _bool = False, out: Any = None) -> return_types.aminmax:
+    """``(min, max)`` of everything or over ``dim``.
+
+    >>> low, high = torch.aminmax(torch.tensor([3, 1, 2]))
+    >>> low, high
+    (tensor(1), tensor(3))
+    """
+def angle(input: Any, *, out: Any = None) -> Tensor:
+    """The angle of a complex number, in radians; of a real one, 0 or pi (NaN stays NaN)."""
+def any(input: Any, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """Whether any elements are true (not zero), of everything or over ``dim``."""
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """The numbers from ``start`` (0 if only one is given) to before ``end`` in steps.
+
+    >>> torch.arange(3)
+    tensor([0, 1, 2])
+    """
+def arccos(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the cosine; NaN outside [-1, 1]."""
+def arccos_(input: Any) -> Tensor:
+    """Inverse of the cosine; NaN outside [-1, 1]."""
+def arccosh(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the hyperbolic cosine; NaN below 1."""
+def arccosh_(input: Any) -> Tensor:
+    """Inverse of the hyperbolic cosine; NaN below 1."""
+def arcsin(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the sine; NaN outside [-1, 1]."""
+def arcsin_(input: Any) -> Tensor:
+    """Inverse of the sine; NaN outside [-1, 1]."""
+def arcsinh(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the hyperbolic sine."""
+def arcsinh_(input: Any) -> Tensor:
+    """Inverse of the hyperbolic sine."""
+def arctan(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the tangent, in (-pi/2, pi/2)."""
+def arctan2(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
+def arctan_(input: Any) -> Tensor:
+    """Inverse of the tangent, in (-pi/2, pi/2)."""
+def arctanh(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
+def arctanh_(input: Any) -> Tensor:
+    """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
+def argmax(input: Any, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The place of the largest element along ``dim``, or of all in row-major order; int64."""
+def argmin(input: Any, dim: Any = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The place of the smallest element along ``dim``, or of all in row-major order; int64."""
+def argsort(input: Any, dim: Any = -1, descending: _bool = False, stable: _bool = False, *, out: Any = None) -> Tensor:
+    """The places of the elements in sorted order along ``dim``; int64."""
+def argwhere(input: Any, *, out: Any = None) -> Tensor:
+    """The places of all elements that are not zero, one a row: ``(count, ndim)``, int64."""
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    """A view of the tensor's memory with the given sizes, steps (in elements) and beginning.
+
+    >>> torch.as_strided(torch.arange(4), (2, 2), (1, 2))
+    tensor([[0, 2],
+            [1, 3]])
+    """
+def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
+    """``as_strided`` as a copy."""
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+    """A copy of ``input`` with ``src`` written where ``as_strided`` would look; refused for a gradient of what is not
+    contiguous.
+
+    >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
+    tensor([1., 0., 1., 0.])
+    """
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """``data`` as a tensor, sharing memory and history where possible."""
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> Tensor:
+    """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never. ``requires_grad=False``: no history."""
+def asin(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the sine; NaN outside [-1, 1]."""
+def asin_(input: Any) -> Tensor:
+    """Inverse of the sine; NaN outside [-1, 1]."""
+def asinh(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the hyperbolic sine."""
+def asinh_(input: Any) -> Tensor:
+    """Inverse of the hyperbolic sine."""
+def atan(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the tangent, in (-pi/2, pi/2)."""
+def atan2(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
+def atan_(input: Any) -> Tensor:
+    """Inverse of the tangent, in (-pi/2, pi/2)."""
+def atanh(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
+def atanh_(input: Any) -> Tensor:
+    """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
 @overload
-def atleast_1d(tensor: Tensor, /) -> Tensor: ...
+def atleast_1d(tensor: Tensor, /) -> Tensor:
+    """Each tensor with at least 1 dimension, as a view."""
 @overload
 def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
 @overload
 def atleast_1d(tensor: Tensor, other: Tensor, /, *more: Tensor) -> tuple[Tensor, ...]: ...
 @overload
-def atleast_2d(tensor: Tensor, /) -> Tensor: ...
+def atleast_2d(tensor: Tensor, /) -> Tensor:
+    """Each tensor with at least 2 dimensions, as a view."""
 @overload
 def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
 @overload
 def atleast_2d(tensor: Tensor, other: Tensor, /, *more: Tensor) -> tuple[Tensor, ...]: ...
 @overload
-def atleast_3d(tensor: Tensor, /) -> Tensor: ...
+def atleast_3d(tensor: Tensor, /) -> Tensor:
+    """Each tensor with at least 3 dimensions, as a view."""
 @overload
 def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
 @overload
 def atleast_3d(tensor: Tensor, other: Tensor, /, *more: Tensor) -> tuple[Tensor, ...]: ...
-def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None, *, out: Any = None) -> Tensor: ...
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def bartlett_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor: ...
-def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor: ...
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Tensor: ...
-def bincount(input: Any, weights: Any = None, minlength: Any = 0, *, out: Any = None) -> Tensor: ...
-def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor: ...
-def bitwise_and(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def bitwise_not(input: Any, *, out: Any = None) -> Tensor: ...
-def bitwise_not_(input: Any) -> Tensor: ...
-def bitwise_or(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def bitwise_right_shift(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def bitwise_xor(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def blackman_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor: ...
-def block_diag(tensors: Any, *, out: Any = None) -> Tensor: ...
-def bmm(input: Any, mat2: Any, *, out: Any = None) -> Tensor: ...
-def broadcast_shapes(*shapes: Any) -> Size: ...
-def broadcast_tensors(*tensors: Any, out: Any = None) -> tuple[Tensor, ...]: ...
-def broadcast_to(input: Any, size: Any, *, out: Any = None) -> Tensor: ...
-def bucketize(input: Any, boundaries: Any, *, out_int32: _bool = False, right: _bool = False, out: Any = None) -> Tensor: ...
-def cartesian_prod(*tensors: Any, out: Any = None) -> Tensor: ...
-def cat(tensors: Any, dim: Any = 0, *, out: Any = None) -> Tensor: ...
-def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = 'use_mm_for_euclid_dist_if_necessary', *, out: Any = None) -> Tensor: ...
-def ceil(input: Any, *, out: Any = None) -> Tensor: ...
-def ceil_(input: Any) -> Tensor: ...
-def celu(input: Any, alpha: Any = 1.0, *, out: Any = None) -> Tensor: ...
-def celu_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def chain_matmul(*matrices: Any, out: Any = None) -> Tensor: ...
-def channel_shuffle(input: Any, groups: Any, *, out: Any = None) -> Tensor: ...
-def cholesky(input: Any, upper: _bool = False, *, out: Any = None) -> Tensor: ...
-def cholesky_inverse(L: Any, upper: _bool = False, *, out: Any = None) -> Tensor: ...
-def cholesky_solve(input: Any, L: Any, upper: _bool = False, *, out: Any = None) -> Tensor: ...
-def chunk(input: Any, chunks: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def clamp(input: Any, min: Any = None, max: Any = None, **more: Any) -> Tensor: ...
-def clamp_(input: Any, min: Any = None, max: Any = None) -> Tensor: ...
-def clamp_max(input: Any, max: Any, *, out: Any = None) -> Tensor: ...
-def clamp_max_(input: Any, max: Any) -> Tensor: ...
-def clamp_min(input: Any, min: Any, *, out: Any = None) -> Tensor: ...
-def clamp_min_(input: Any, min: Any) -> Tensor: ...
-def clip(input: Any, min: Any = None, max: Any = None, **more: Any) -> Tensor: ...
-def clip_(input: Any, min: Any = None, max: Any = None) -> Tensor: ...
-def clone(input: Any, *, memory_format: Any = None, out: Any = None) -> Tensor: ...
-def column_stack(tensors: Any, *, out: Any = None) -> Tensor: ...
-def combinations(input: Any, r: Any = 2, with_replacement: _bool = False, *, out: Any = None) -> Tensor: ...
-def complex(real: Any, imag: Any, *, out: Any = None) -> Tensor: ...
-def concat(tensors: Any, dim: Any = 0, *, out: Any = None) -> Tensor: ...
-def concatenate(tensors: Any, dim: Any = 0, *, out: Any = None) -> Tensor: ...
-def conj(input: Tensor) -> Tensor: ...
-def conj_physical(input: Tensor, *, out: Any = None) -> Tensor: ...
-def conj_physical_(input: Any) -> Tensor: ...
-def constant_pad_nd(input: Any, pad: Any, value: Any = 0, *, out: Any = None) -> Tensor: ...
-def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor: ...
-def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor: ...
-def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor: ...
-def conv_tbc(input: Any, weight: Any, bias: Any, pad: Any = 0, *, out: Any = None) -> Tensor: ...
-def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor: ...
-def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor: ...
-def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor: ...
-def convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: Any, output_padding: Any, groups: Any, *, out: Any = None) -> Tensor: ...
-def copysign(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def corrcoef(input: Any, *, out: Any = None) -> Tensor: ...
-def cos(input: Any, *, out: Any = None) -> Tensor: ...
-def cos_(input: Any) -> Tensor: ...
-def cosh(input: Any, *, out: Any = None) -> Tensor: ...
-def cosh_(input: Any) -> Tensor: ...
-def cosine_similarity(x1: Any, x2: Any, dim: Any = 1, eps: Any = 1e-08, *, out: Any = None) -> Tensor: ...
-def count_nonzero(input: Any, dim: Any = None, *, out: Any = None) -> Tensor: ...
-def cov(input: Any, *, correction: Any = 1, fweights: Any = None, aweights: Any = None, out: Any = None) -> Tensor: ...
-def cross(input: Any, other: Any, dim: Any = None, *, out: Any = None) -> Tensor: ...
-def cummax(input: Any, dim: Any, *, out: Any = None) -> return_types.cummax: ...
-def cummin(input: Any, dim: Any, *, out: Any = None) -> return_types.cummin: ...
-def cumprod(input: Any, dim: Any, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def cumprod_(input: Any, dim: Any, *, dtype: Any = None) -> Tensor: ...
-def cumsum(input: Any, dim: Any, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def cumsum_(input: Any, dim: Any, *, dtype: Any = None) -> Tensor: ...
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: Any = -1, out: Any = None) -> Tensor: ...
-def deg2rad(input: Any, *, out: Any = None) -> Tensor: ...
-def deg2rad_(input: Any) -> Tensor: ...
-def det(input: Any, *, out: Any = None) -> Tensor: ...
-def detach(self: Any) -> Tensor: ...
-def detach_(self: Any) -> Tensor: ...
-def detach_copy(input: Any) -> Tensor: ...
-def diag(input: Any, diagonal: Any = 0, *, out: Any = None) -> Tensor: ...
-def diag_embed(input: Any, offset: Any = 0, dim1: Any = -2, dim2: Any = -1, *, out: Any = None) -> Tensor: ...
-def diagflat(input: Any, offset: Any = 0, *, out: Any = None) -> Tensor: ...
-def diagonal(input: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1, *, out: Any = None) -> Tensor: ...
-def diagonal_copy(input: Any, *args: Any, **more: Any) -> Tensor: ...
-def diagonal_scatter(input: Any, src: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1, *, out: Any = None) -> Tensor: ...
-def diff(input: Any, n: Any = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Tensor: ...
-def digamma(input: Any, *, out: Any = None) -> Tensor: ...
-def digamma_(input: Any) -> Tensor: ...
-def dist(input: Any, other: Any, p: Any = 2, *, out: Any = None) -> Tensor: ...
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Tensor: ...
-def divide(input: Any, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Tensor: ...
-def dot(input: Any, tensor: Any, *, out: Any = None) -> Tensor: ...
-def dropout(input: Any, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
-def dsplit(input: Any, indices_or_sections: Any, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def dstack(tensors: Any, *, out: Any = None) -> Tensor: ...
-def einsum(*args: Any, out: Any = None) -> Tensor: ...
-def empty(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor: ...
-def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, pin_memory: _bool = False) -> Tensor: ...
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def eq(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def equal(input: Any, other: Any) -> _bool: ...
-def erf(input: Any, *, out: Any = None) -> Tensor: ...
-def erf_(input: Any) -> Tensor: ...
-def erfc(input: Any, *, out: Any = None) -> Tensor: ...
-def erfc_(input: Any) -> Tensor: ...
-def erfinv(input: Any, *, out: Any = None) -> Tensor: ...
-def erfinv_(input: Any) -> Tensor: ...
-def exp(input: Any, *, out: Any = None) -> Tensor: ...
-def exp2(input: Any, *, out: Any = None) -> Tensor: ...
-def exp2_(input: Any) -> Tensor: ...
-def exp_(input: Any) -> Tensor: ...
-def expand_copy(input: Any, *args: Any, **more: Any) -> Tensor: ...
-def expm1(input: Any, *, out: Any = None) -> Tensor: ...
-def expm1_(input: Any) -> Tensor: ...
-def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def fake_quantize_per_channel_affine(input: Any, scale: Any, zero_point: Any, axis: Any, quant_min: Any, quant_max: Any, *, out: Any = None) -> Tensor: ...
-def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any, *, out: Any = None) -> Tensor: ...
-def feature_alpha_dropout(input: Any, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: ...
-def feature_dropout(input: Any, p: _float, train: _bool) -> Tensor: ...
-def fill(input: Any, value: Any, *, out: Any = None) -> Tensor: ...
-def fill_(self: Tensor, value: Any) -> Tensor: ...
-def fix(input: Any, *, out: Any = None) -> Tensor: ...
-def fix_(input: Any) -> Tensor: ...
-def flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1, *, out: Any = None) -> Tensor: ...
-def flip(input: Any, *args: Any, dims: Any = ..., out: Any = None) -> Tensor: ...
-def fliplr(input: Any, *, out: Any = None) -> Tensor: ...
-def flipud(input: Any, *, out: Any = None) -> Tensor: ...
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor: ...
-def floor(input: Any, *, out: Any = None) -> Tensor: ...
-def floor_(input: Any) -> Tensor: ...
-def floor_divide(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def fmax(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def fmin(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def fmod(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def frac(input: Any, *, out: Any = None) -> Tensor: ...
-def frac_(input: Any) -> Tensor: ...
-def frexp(input: Any, *, out: Any = None) -> return_types.frexp: ...
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: _bool | None = None) -> Tensor: ...
-def from_file(filename: Any, shared: _bool | None = None, size: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
-def from_numpy(array: Any) -> Tensor: ...
-def frombuffer(buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor: ...
-def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None) -> Tensor: ...
-def gather(input: Any, dim: Any, index: Any, *, sparse_grad: _bool = False, out: Any = None) -> Tensor: ...
-def gcd(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def gcd_(input: Any, other: Any) -> Tensor: ...
-def ge(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def geqrf(input: Any, *, out: Any = None) -> return_types.geqrf: ...
-def ger(input: Any, vec2: Any, *, out: Any = None) -> Tensor: ...
-def get_rng_state() -> Tensor: ...
-def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: Any = 1, out: Any = None) -> tuple[Tensor, ...]: ...
-def greater(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def greater_equal(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def group_norm(input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05, cudnn_enabled: _bool = True, *, out: Any = None) -> Tensor: ...
-def gt(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, **options: Any) -> Tensor: ...
-def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor: ...
-def hardshrink(input: Any, lambd: Any = 0.5, *, out: Any = None) -> Tensor: ...
-def hash_tensor(input: Any, dim: Any = ..., *, keepdim: _bool = False, mode: _int = 0, out: Any = None) -> Tensor: ...
-def heaviside(input: Any, values: Any, *, out: Any = None) -> Tensor: ...
-def histc(input: Any, bins: Any = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor: ...
-def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False, **more: Any) -> return_types.histogram: ...
-def histogramdd(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False) -> return_types.histogramdd: ...
-def hsplit(input: Any, indices_or_sections: Any, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def hstack(tensors: Any, *, out: Any = None) -> Tensor: ...
-def hypot(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def i0(input: Any, *, out: Any = None) -> Tensor: ...
-def i0_(input: Any) -> Tensor: ...
-def igamma(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def igammac(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def imag(input: Tensor) -> Tensor: ...
-def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def index_copy(input: Any, dim: Any, index: Any, source: Any, *, out: Any = None) -> Tensor: ...
-def index_fill(input: Any, dim: Any, index: Any, value: Any, *, out: Any = None) -> Tensor: ...
-def index_put(input: Any, indices: Any, values: Any, accumulate: _bool = False, *, out: Any = None) -> Tensor: ...
-def index_reduce(input: Any, dim: _int, index: Any, source: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor: ...
-def index_select(input: Any, dim: Any, index: Any, *, out: Any = None) -> Tensor: ...
-def initial_seed() -> _int: ...
-def inner(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor: ...
-def inverse(input: Any, *, out: Any = None) -> Tensor: ...
-def is_complex(input: Any) -> _bool: ...
-def is_conj(input: Any) -> _bool: ...
-def is_floating_point(input: Any) -> _bool: ...
-def is_inference(input: Any) -> _bool: ...
-def is_neg(input: Any) -> _bool: ...
-def is_nonzero(input: Any) -> _bool: ...
-def is_same_size(input: Any, other: Any) -> _bool: ...
-def is_signed(input: Any) -> _bool: ...
-def isclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: _bool = False, *, out: Any = None) -> Tensor: ...
-def isfinite(input: Any, *, out: Any = None) -> Tensor: ...
-def isin(elements: Any, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False, out: Any = None) -> Tensor: ...
-def isinf(input: Any, *, out: Any = None) -> Tensor: ...
-def isnan(input: Any, *, out: Any = None) -> Tensor: ...
-def isneginf(input: Any, *, out: Any = None) -> Tensor: ...
-def isposinf(input: Any, *, out: Any = None) -> Tensor: ...
-def isreal(input: Any, *, out: Any = None) -> Tensor: ...
-def istft(input: Any, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: Any = None, length: Any = None, return_complex: _bool = False, *, out: Any = None) -> Tensor: ...
-def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, **options: Any) -> Tensor: ...
-def kron(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def kthvalue(input: Any, k: Any, dim: Any = -1, keepdim: _bool = False, *, out: Any = None) -> return_types.kthvalue: ...
-def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05, cudnn_enable: _bool = True, *, out: Any = None) -> Tensor: ...
-def lcm(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def lcm_(input: Any, other: Any) -> Tensor: ...
-def ldexp(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def ldexp_(input: Any, other: Any) -> Tensor: ...
-def le(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Tensor: ...
-def less(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def less_equal(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def lgamma(input: Any, *, out: Any = None) -> Tensor: ...
-def lgamma_(input: Any) -> Tensor: ...
-def linspace(start: Any, end: Any, steps: _int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def lobpcg(A: Any, k: _int | None = None, B: Any = None, X: Any = None, n: _int | None = None, iK: Any = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> tuple[Tensor, Tensor]: ...
-def log(input: Any, *, out: Any = None) -> Tensor: ...
-def log10(input: Any, *, out: Any = None) -> Tensor: ...
-def log10_(input: Any) -> Tensor: ...
-def log1p(input: Any, *, out: Any = None) -> Tensor: ...
-def log1p_(input: Any) -> Tensor: ...
-def log2(input: Any, *, out: Any = None) -> Tensor: ...
-def log2_(input: Any) -> Tensor: ...
-def log_(input: Any) -> Tensor: ...
-def log_softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Tensor: ...
-def logaddexp(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def logaddexp2(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def logcumsumexp(input: Any, dim: Any, *, out: Any = None) -> Tensor: ...
-def logdet(input: Any, *, out: Any = None) -> Tensor: ...
-def logical_and(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def logical_not(input: Any, *, out: Any = None) -> Tensor: ...
-def logical_not_(input: Any) -> Tensor: ...
-def logical_or(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def logical_xor(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def logit(input: Any, eps: Any = None, *, out: Any = None) -> Tensor: ...
-def logit_(input: Any, eps: Any = None) -> Tensor: ...
-def logspace(start: Any, end: Any, steps: _int, base: _float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def logsumexp(input: Any, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def lt(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def lu(A: Any, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any: ...
-def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Tensor: ...
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> return_types.lu_unpack: ...
-def manual_seed(seed: Any) -> Generator: ...
-def masked_fill(input: Any, mask: Any, value: Any, *, out: Any = None) -> Tensor: ...
-def masked_scatter(input: Any, mask: Any, source: Any, *, out: Any = None) -> Tensor: ...
-def masked_select(input: Any, mask: Any, *, out: Any = None) -> Tensor: ...
-def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def matrix_exp(input: Any, *, out: Any = None) -> Tensor: ...
-def matrix_power(input: Any, n: Any, *, out: Any = None) -> Tensor: ...
+def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None, *, out: Any = None) -> Tensor:
+    """The average of each window of the last 1 dimensions."""
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``beta * input + alpha * (batch1 @ batch2)``, batched."""
+def bartlett_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
+    """A triangle, 0 at its ends."""
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+    """One with probability ``input`` (or ``p``) for each element, else zero."""
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Tensor:
+    """``y[k] = input1 @ weight[k] @ input2 + bias[k]``.
+
+    Shapes: ``(..., n), (..., m), (out, n, m), (out,) -> (..., out)``.
+    """
+def bincount(input: Any, weights: Any = None, minlength: Any = 0, *, out: Any = None) -> Tensor:
+    """How often each of 0, 1, 2 … occurs in ``input`` (one dimension), or the sums of its ``weights``.
+
+    >>> torch.bincount(torch.tensor([1, 1, 3]))
+    tensor([0, 2, 0, 1])
+    """
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """Binomial numbers of ``count`` trials with probability ``prob``."""
+def bitwise_and(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input & other`` of integers or truth values."""
+def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input << other``, elementwise; zero once every bit has left."""
+def bitwise_not(input: Any, *, out: Any = None) -> Tensor:
+    """``~input``: the complement of integers, the opposite of truth values."""
+def bitwise_not_(input: Any) -> Tensor:
+    """``~input``: the complement of integers, the opposite of truth values."""
+def bitwise_or(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input | other`` of integers or truth values."""
+def bitwise_right_shift(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input >> other``, elementwise; the sign is kept."""
+def bitwise_xor(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input ^ other`` of integers or truth values."""
+def blackman_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
+    """Two cosines, for side lobes lower than ``hann_window``'s: ``0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x)``."""
+def block_diag(tensors: Any, *, out: Any = None) -> Tensor:
+    """Matrices (vectors are rows, numbers 1 by 1) one after another along the diagonal, zero elsewhere.
+
+    >>> torch.block_diag(torch.ones(1, 2), torch.tensor(3.0))
+    tensor([[1., 1., 0.],
+            [0., 0., 3.]])
+    """
+def bmm(input: Any, mat2: Any, *, out: Any = None) -> Tensor:
+    """Batched matrix product ``(b, n, k) @ (b, k, m) -> (b, n, m)``."""
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that all of ``shapes`` broadcast to.
+
+    >>> torch.broadcast_shapes((2, 1), (3,))
+    torch.Size([2, 3])
+    """
+def broadcast_tensors(*tensors: Any, out: Any = None) -> tuple[Tensor, ...]:
+    """Views of all tensors in their common shape.
+
+    >>> a, b = torch.broadcast_tensors(torch.zeros(3, 1), torch.zeros(2))
+    >>> a.shape, b.shape
+    (torch.Size([3, 2]), torch.Size([3, 2]))
+    """
+def broadcast_to(input: Any, size: Any, *, out: Any = None) -> Tensor:
+    """``expand``, as a function."""
+def bucketize(input: Any, boundaries: Any, *, out_int32: _bool = False, right: _bool = False, out: Any = None) -> Tensor:
+    """The number of the interval between ``boundaries`` (one dimension, ascending) that each element lies in; int64."""
+def cartesian_prod(*tensors: Any, out: Any = None) -> Tensor:
+    """All combinations of one element from each vector, a row each.
+
+    >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
+def cat(tensors: Any, dim: Any = 0, *, out: Any = None) -> Tensor:
+    """Tensors one after another along ``dim``; their other dimensions agree.
+
+    >>> torch.cat([torch.zeros(1, 2), torch.ones(2, 2)])
+    tensor([[0., 0.],
+            [1., 1.],
+            [1., 1.]])
+    """
+def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = 'use_mm_for_euclid_dist_if_necessary', *, out: Any = None) -> Tensor:
+    """The ``p``-norm distance of every row of ``x1`` to every row of ``x2``.
+
+    Shapes: ``(..., P, M), (..., R, M) -> (..., P, R)``, batches broadcast.
+
+    >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [6.0, 8.0]]))
+    tensor([[ 5., 10.]])
+    """
+def ceil(input: Any, *, out: Any = None) -> Tensor:
+    """The smallest integer not below each element."""
+def ceil_(input: Any) -> Tensor:
+    """The smallest integer not below each element."""
+def celu(input: Any, alpha: Any = 1.0, *, out: Any = None) -> Tensor:
+    """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``. Barron, 2017."""
+def celu_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``celu`` in place."""
+def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
+    """The product of several matrices, in the cheapest order."""
+def channel_shuffle(input: Any, groups: Any, *, out: Any = None) -> Tensor:
+    """Interleave groups of channels. Zhang et al., 2018."""
+def cholesky(input: Any, upper: _bool = False, *, out: Any = None) -> Tensor:
+    """``linalg.cholesky`` under its old name."""
+def cholesky_inverse(L: Any, upper: _bool = False, *, out: Any = None) -> Tensor:
+    """The inverse of ``A`` from its Cholesky factor ``L``."""
+def cholesky_solve(input: Any, L: Any, upper: _bool = False, *, out: Any = None) -> Tensor:
+    """``X`` with ``A @ X = input`` from the Cholesky factor ``L`` of ``A``; batches broadcast."""
+def chunk(input: Any, chunks: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """At most ``chunks`` views of equal length along ``dim``, the last one shorter where needed."""
+def clamp(input: Any, min: Any = None, max: Any = None, **more: Any) -> Tensor:
+    """Limit to ``[min, max]``; numbers or tensors, either may be None. The gradient is one at the limits, zero outside.
+
+    >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+def clamp_(input: Any, min: Any = None, max: Any = None) -> Tensor:
+    """``clamp`` in place."""
+def clamp_max(input: Any, max: Any, *, out: Any = None) -> Tensor:
+    """The smaller of each element and ``max``, a number or a tensor."""
+def clamp_max_(input: Any, max: Any) -> Tensor:
+    """The smaller of each element and ``max``, a number or a tensor."""
+def clamp_min(input: Any, min: Any, *, out: Any = None) -> Tensor:
+    """The larger of each element and ``min``, a number or a tensor."""
+def clamp_min_(input: Any, min: Any) -> Tensor:
+    """The larger of each element and ``min``, a number or a tensor."""
+def clip(input: Any, min: Any = None, max: Any = None, **more: Any) -> Tensor:
+    """Limit to ``[min, max]``; numbers or tensors, either may be None. The gradient is one at the limits, zero outside.
+
+    >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+def clip_(input: Any, min: Any = None, max: Any = None) -> Tensor:
+    """``clamp`` in place."""
+def clone(input: Any, *, memory_format: Any = None, out: Any = None) -> Tensor:
+    """A copy, with the history of ``input``."""
+def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Tensors one after another as columns."""
+def combinations(input: Any, r: Any = 2, with_replacement: _bool = False, *, out: Any = None) -> Tensor:
+    """All subsets of ``r`` elements of a vector in order, a row each; ``with_replacement``: elements may repeat."""
+def complex(real: Any, imag: Any, *, out: Any = None) -> Tensor:
+    """Complex numbers of their parts."""
+def concat(tensors: Any, dim: Any = 0, *, out: Any = None) -> Tensor:
+    """Tensors one after another along ``dim``; their other dimensions agree.
+
+    >>> torch.cat([torch.zeros(1, 2), torch.ones(2, 2)])
+    tensor([[0., 0.],
+            [1., 1.],
+            [1., 1.]])
+    """
+def concatenate(tensors: Any, dim: Any = 0, *, out: Any = None) -> Tensor:
+    """Tensors one after another along ``dim``; their other dimensions agree.
+
+    >>> torch.cat([torch.zeros(1, 2), torch.ones(2, 2)])
+    tensor([[0., 0.],
+            [1., 1.],
+            [1., 1.]])
+    """
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate as a view: ``is_conj()`` holds, and what is written to it is written, conjugated, to
+    ``input``.
+
+    A real tensor is its own conjugate.
+
+    >>> x = torch.tensor([1 + 2j])
+    >>> x.conj().mul_(1j)
+    tensor([2.+1.j])
+    >>> x
+    tensor([2.-1.j])
+    """
+def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+    """The complex conjugate in memory of its own; a real tensor is its own."""
+def conj_physical_(input: Any) -> Tensor:
+    """The complex conjugate, as a new tensor."""
+def constant_pad_nd(input: Any, pad: Any, value: Any = 0, *, out: Any = None) -> Tensor:
+    """``input`` with ``value`` around it, or less of ``input`` where the amounts are negative.
+
+    ``pad`` is ``(before, after)`` of the last dimension, then of the one before it, and so on.
+    """
+def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor:
+    """1-d cross-correlation, ``(N, C, L), (O, C / groups, k) -> (N, O, L')``."""
+def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor:
+    """2-d cross-correlation, ``(N, C, H, W), (O, C / groups, kh, kw) -> (N, O, H', W')``.
+
+    >>> torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).shape
+    torch.Size([1, 1, 2, 2])
+    """
+def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1, *, out: Any = None) -> Tensor:
+    """3-d cross-correlation, ``(N, C, D, H, W), (O, C / groups, kd, kh, kw) -> (N, O, D', H', W')``."""
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: Any = 0, *, out: Any = None) -> Tensor:
+    """1-d convolution of ``(time, batch, channels)``: ``(L, N, C), (k, C, O), (O,) -> (L', N, O)``."""
+def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor:
+    """The adjoint of ``conv1d``: ``(N, C, L), (C, O / groups, k) -> (N, O, L')``."""
+def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor:
+    """The adjoint of ``conv2d``: ``(N, C, H, W), (C, O / groups, kh, kw) -> (N, O, H', W')``."""
+def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1, *, out: Any = None) -> Tensor:
+    """The adjoint of ``conv3d``: ``(N, C, D, H, W), (C, O / groups, kd, kh, kw) -> (N, O, D', H', W')``."""
+def convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: Any, output_padding: Any, groups: Any, *, out: Any = None) -> Tensor:
+    """A convolution of any number of spatial dimensions, transposed or not."""
+def copysign(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The magnitude of ``input`` with the sign of ``other``."""
+def corrcoef(input: Any, *, out: Any = None) -> Tensor:
+    """The correlation matrix of variables (rows) over observations (columns)."""
+def cos(input: Any, *, out: Any = None) -> Tensor:
+    """Cosine, of radians."""
+def cos_(input: Any) -> Tensor:
+    """Cosine, of radians."""
+def cosh(input: Any, *, out: Any = None) -> Tensor:
+    """Hyperbolic cosine."""
+def cosh_(input: Any) -> Tensor:
+    """Hyperbolic cosine."""
+def cosine_similarity(x1: Any, x2: Any, dim: Any = 1, eps: Any = 1e-08, *, out: Any = None) -> Tensor:
+    """``<x1, x2> / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
+def count_nonzero(input: Any, dim: Any = None, *, out: Any = None) -> Tensor:
+    """How many elements are not zero, of everything or over ``dim``; int64."""
+def cov(input: Any, *, correction: Any = 1, fweights: Any = None, aweights: Any = None, out: Any = None) -> Tensor:
+    """The covariance matrix of variables (rows) over observations (columns), which may be repeated or weighted."""
+def cross(input: Any, other: Any, dim: Any = None, *, out: Any = None) -> Tensor:
+    """The cross product along ``dim``, by default the first dimension of length 3."""
+def cummax(input: Any, dim: Any, *, out: Any = None) -> return_types.cummax:
+    """The largest element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."""
+def cummin(input: Any, dim: Any, *, out: Any = None) -> return_types.cummin:
+    """The smallest element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."""
+def cumprod(input: Any, dim: Any, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Running products along ``dim``.
+
+    >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+def cumprod_(input: Any, dim: Any, *, dtype: Any = None) -> Tensor:
+    """Running products along ``dim``.
+
+    >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+def cumsum(input: Any, dim: Any, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Running sums along ``dim``.
+
+    >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+def cumsum_(input: Any, dim: Any, *, dtype: Any = None) -> Tensor:
+    """Running sums along ``dim``.
+
+    >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: Any = -1, out: Any = None) -> Tensor:
+    """The running integral of samples ``y`` by the trapezoidal rule along ``dim``."""
+def deg2rad(input: Any, *, out: Any = None) -> Tensor:
+    """Degrees as radians."""
+def deg2rad_(input: Any) -> Tensor:
+    """Degrees as radians."""
+def det(input: Any, *, out: Any = None) -> Tensor:
+    """The determinant of square matrices."""
+def detach(self: Any) -> Tensor:
+    """The same memory, outside the graph; writes to either are noticed by both."""
+def detach_(self: Any) -> Tensor:
+    """Take this tensor out of its graph; in inference mode, where graphs are out of sight, nothing happens.
+
+    Where ``torch.func`` differentiates a function, out of that of the innermost derivative alone.
+    """
+def detach_copy(input: Any) -> Tensor:
+    """A copy without history; PyTorch's has no gradient rule: a gradient that reaches what is recorded raises."""
+def diag(input: Any, diagonal: Any = 0, *, out: Any = None) -> Tensor:
+    """The diagonal of a matrix, or the matrix with this diagonal."""
+def diag_embed(input: Any, offset: Any = 0, dim1: Any = -2, dim2: Any = -1, *, out: Any = None) -> Tensor:
+    """Matrices in the plane of two new dimensions with the last one of ``input`` on a diagonal, zero elsewhere."""
+def diagflat(input: Any, offset: Any = 0, *, out: Any = None) -> Tensor:
+    """The matrix with all elements of ``input`` on a diagonal."""
+def diagonal(input: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1, *, out: Any = None) -> Tensor:
+    """The diagonal ``offset`` above the main one in the plane of two dimensions, as the last dimension of a view.
+
+    >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+def diagonal_copy(input: Any, *args: Any, **more: Any) -> Tensor:
+    """``diagonal`` as a copy instead of a view."""
+def diagonal_scatter(input: Any, src: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1, *, out: Any = None) -> Tensor:
+    """A copy of ``input`` with ``src`` on a diagonal."""
+def diff(input: Any, n: Any = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Tensor:
+    """The ``n``-th difference of neighbours along ``dim``, after ``prepend`` and ``append`` are joined on.
+
+    >>> torch.diff(torch.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+def digamma(input: Any, *, out: Any = None) -> Tensor:
+    """Logarithmic derivative of the gamma function."""
+def digamma_(input: Any) -> Tensor:
+    """Logarithmic derivative of the gamma function."""
+def dist(input: Any, other: Any, p: Any = 2, *, out: Any = None) -> Tensor:
+    """The ``p``-norm of ``input - other``, which broadcast."""
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Tensor:
+    """``input / other``, broadcast; integers divide to the default floating type.
+
+    ``rounding_mode``: None, ``"trunc"`` (towards zero) or ``"floor"``; with the latter two integers stay integers.
+
+    >>> torch.div(torch.tensor([-3, 4]), 2, rounding_mode="floor")
+    tensor([-2,  2])
+    """
+def divide(input: Any, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Tensor:
+    """``input / other``, broadcast; integers divide to the default floating type.
+
+    ``rounding_mode``: None, ``"trunc"`` (towards zero) or ``"floor"``; with the latter two integers stay integers.
+
+    >>> torch.div(torch.tensor([-3, 4]), 2, rounding_mode="floor")
+    tensor([-2,  2])
+    """
+def dot(input: Any, tensor: Any, *, out: Any = None) -> Tensor:
+    """Inner product of two vectors of one length (no conjugation)."""
+def dropout(input: Any, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Zero each element with probability ``p``, scale the others by ``1 / (1 - p)``. Srivastava et al., 2014."""
+def dsplit(input: Any, indices_or_sections: Any, *, out: Any = None) -> tuple[Tensor, ...]:
+    """``tensor_split`` along the third dimension."""
+def dstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Tensors one after another along the third dimension."""
+def einsum(*args: Any, out: Any = None) -> Tensor:
+    """Sums of products, written with subscripts: ``einsum(equation, *operands)``.
+
+    A subscript that the output lacks is summed over, one that an operand repeats walks its diagonal, ``...`` stands for
+    dimensions that broadcast. Also ``einsum(operand, [0, 1], ..., [output])``. Several operands are multiplied pair by
+    pair, in the order that costs the fewest multiplications (see ``backends.opt_einsum``).
+
+    >>> a, b = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0])
+    >>> torch.einsum("ij,j->i", a, b)
+    tensor([21., 43.])
+    """
+def empty(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
+    """A tensor of the given sizes, with whatever the memory holds."""
+def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, pin_memory: _bool = False) -> Tensor:
+    """A tensor of the shape and type of ``input``, with whatever the memory holds."""
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Uninitialised memory whose dimensions lie from the outermost to the innermost as ``physical_layout`` names them.
+
+    >>> torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
+    (12, 1, 3)
+    """
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Uninitialised memory with the given strides (in elements)."""
+def eq(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input == other``, elementwise."""
+def equal(input: Any, other: Any) -> _bool:
+    """Whether both tensors have the same shape and the same elements, as a Python truth value."""
+def erf(input: Any, *, out: Any = None) -> Tensor:
+    """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0.
+
+    >>> torch.erf(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8427])
+    """
+def erf_(input: Any) -> Tensor:
+    """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0.
+
+    >>> torch.erf(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8427])
+    """
+def erfc(input: Any, *, out: Any = None) -> Tensor:
+    """``1 - erf(input)`` without cancellation."""
+def erfc_(input: Any) -> Tensor:
+    """``1 - erf(input)`` without cancellation."""
+def erfinv(input: Any, *, out: Any = None) -> Tensor:
+    """Inverse of ``erf``; infinite at -1 and 1, NaN outside."""
+def erfinv_(input: Any) -> Tensor:
+    """Inverse of ``erf``; infinite at -1 and 1, NaN outside."""
+def exp(input: Any, *, out: Any = None) -> Tensor:
+    """``e ** input``."""
+def exp2(input: Any, *, out: Any = None) -> Tensor:
+    """``2 ** input``."""
+def exp2_(input: Any) -> Tensor:
+    """``2 ** input``."""
+def exp_(input: Any) -> Tensor:
+    """``e ** input``."""
+def expand_copy(input: Any, *args: Any, **more: Any) -> Tensor:
+    """``expand`` as a copy instead of a view."""
+def expm1(input: Any, *, out: Any = None) -> Tensor:
+    """``e ** input - 1``, exact near zero."""
+def expm1_(input: Any) -> Tensor:
+    """``e ** input - 1``, exact near zero."""
+def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """The ``n`` by ``m`` matrix with ones on its diagonal."""
+def fake_quantize_per_channel_affine(input: Any, scale: Any, zero_point: Any, axis: Any, quant_min: Any, quant_max: Any, *, out: Any = None) -> Tensor:
+    """``fake_quantize_per_tensor_affine`` with a scale and a zero point for each index of dimension ``axis``.
+
+    >>> x, scale = torch.tensor([[0.26, 0.26]]), torch.tensor([0.1, 0.2])
+    >>> torch.fake_quantize_per_channel_affine(x, scale, torch.zeros(2, dtype=torch.int32), 1, 0, 15)
+    tensor([[0.3000, 0.2000]])
+    """
+def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any, *, out: Any = None) -> Tensor:
+    """Round to ``(clamp(round(input / scale) + zero_point, quant_min, quant_max) - zero_point) * scale``.
+
+    The gradient passes where the rounded value lies within the limits, and is zero elsewhere.
+
+    >>> torch.fake_quantize_per_tensor_affine(torch.tensor([-1.0, 0.26, 9.0]), 0.1, 0, 0, 15)
+    tensor([0.0000, 0.3000, 1.5000])
+    """
+def feature_alpha_dropout(input: Any, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """``alpha_dropout`` of whole channels."""
+def feature_dropout(input: Any, p: _float, train: _bool) -> Tensor:
+    """Dropout of whole channels."""
+def fill(input: Any, value: Any, *, out: Any = None) -> Tensor:
+    """A tensor like ``input`` with ``value`` everywhere."""
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value everywhere."""
+def fix(input: Any, *, out: Any = None) -> Tensor:
+    """Each element without its fraction."""
+def fix_(input: Any) -> Tensor:
+    """Each element without its fraction."""
+def flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1, *, out: Any = None) -> Tensor:
+    """The dimensions from ``start_dim`` to ``end_dim`` as one; a view where the memory allows it.
+
+    >>> torch.zeros(2, 3, 4).flatten(1).shape
+    torch.Size([2, 12])
+    """
+def flip(input: Any, *args: Any, dims: Any = ..., out: Any = None) -> Tensor:
+    """The elements in reverse order along ``dims``; a copy."""
+def fliplr(input: Any, *, out: Any = None) -> Tensor:
+    """Columns in reverse order."""
+def flipud(input: Any, *, out: Any = None) -> Tensor:
+    """Rows in reverse order."""
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+    """``input ** exponent`` in float64, or in complex128 where either is complex."""
+def floor(input: Any, *, out: Any = None) -> Tensor:
+    """The largest integer not above each element."""
+def floor_(input: Any) -> Tensor:
+    """The largest integer not above each element."""
+def floor_divide(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The largest integer not above ``input / other``; no gradient is defined. Integer division by zero is an error."""
+def fmax(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The larger of each pair; NaN only if both are."""
+def fmin(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The smaller of each pair; NaN only if both are."""
+def fmod(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """What C's ``fmod`` gives: the remainder with the sign of ``input``."""
+def frac(input: Any, *, out: Any = None) -> Tensor:
+    """The fraction of each element, with its sign."""
+def frac_(input: Any) -> Tensor:
+    """The fraction of each element, with its sign."""
+def frexp(input: Any, *, out: Any = None) -> return_types.frexp:
+    """``(mantissa, exponent)`` with ``input = mantissa * 2 ** exponent`` and the mantissa's magnitude in [0.5, 1)."""
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: _bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's array (an object with ``__dlpack__``, or a capsule).
+
+    >>> t = torch.arange(3)
+    >>> torch.from_dlpack(t)[0] = 7
+    >>> t
+    tensor([7, 1, 2])
+    """
+def from_file(filename: Any, shared: _bool | None = None, size: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """A 1-d tensor of ``size`` elements on the memory of a file, as NumPy's ``tofile`` writes it.
+
+    ``shared``: writes to the tensor go to the file, which is made, or made longer with zeros, if it is too short.
+    Raises ``RuntimeError`` if the file cannot be opened or, unless ``shared``, is too short.
+    """
+def from_numpy(array: Any) -> Tensor:
+    """A tensor on the array's own memory: writes to one show in the other."""
+def frombuffer(buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
+    """A 1-d tensor on the memory of a Python buffer.
+
+    Raises ``ValueError`` where the buffer does not hold ``count`` elements from byte ``offset`` on, or none at all.
+    """
+def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A tensor of shape ``size`` filled with ``fill_value``, whose type it takes unless ``dtype`` says otherwise."""
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
+    """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
+def gather(input: Any, dim: Any, index: Any, *, sparse_grad: _bool = False, out: Any = None) -> Tensor:
+    """``result[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on; the shape of the result is that of ``index``.
+
+    ``index`` is int64 and, apart from ``dim``, no larger than ``input``. ``sparse_grad``: the gradient is sparse,
+    unless it is recorded for another one (``create_graph``).
+
+    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+def gcd(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """Greatest common divisor of integers, elementwise."""
+def gcd_(input: Any, other: Any) -> Tensor:
+    """Greatest common divisor of integers, elementwise."""
+def ge(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input >= other``, elementwise."""
+def geqrf(input: Any, *, out: Any = None) -> return_types.geqrf:
+    """``(a, tau)``: LAPACK's reflections of a QR decomposition, for ``ormqr`` and ``householder_product``."""
+def ger(input: Any, vec2: Any, *, out: Any = None) -> Tensor:
+    """Outer product ``(n,), (m,) -> (n, m)``."""
+def get_rng_state() -> Tensor:
+    """The state of the default stream, as a byte tensor."""
+def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: Any = 1, out: Any = None) -> tuple[Tensor, ...]:
+    """The slope of samples along each of ``dim`` (all by default), a tensor for each: central differences.
+
+    ``spacing``: the distance of samples (1); or one for each dimension; or a vector of coordinates for each dimension.
+
+    >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0, 16.0]))
+    (tensor([3., 4., 6., 7.]),)
+    """
+def greater(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input > other``, elementwise."""
+def greater_equal(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input >= other``, elementwise."""
+def group_norm(input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05, cudnn_enabled: _bool = True, *, out: Any = None) -> Tensor:
+    """Normalise groups of channels together. Wu and He, 2018."""
+def gt(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input > other``, elementwise."""
+def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, **options: Any) -> Tensor:
+    """A raised cosine that stays above 0: ``alpha + beta cos(pi x)`` for ``x`` from -1 to 1."""
+def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
+    """``cos^2``: touches 0 at its ends.
+
+    ``dtype``, ``device`` and ``requires_grad`` as for ``zeros``.
+
+    >>> torch.hann_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
+def hardshrink(input: Any, lambd: Any = 0.5, *, out: Any = None) -> Tensor:
+    """``x`` outside [-lambd, lambd], else 0."""
+def hash_tensor(input: Any, dim: Any = ..., *, keepdim: _bool = False, mode: _int = 0, out: Any = None) -> Tensor:
+    """The exclusive or of the 64 bits of the elements, numbers taken as int64 or float64, over ``dim`` or all; uint64.
+
+    >>> torch.hash_tensor(torch.tensor([1, 2, 4]))
+    tensor(7, dtype=torch.uint64)
+    """
+def heaviside(input: Any, values: Any, *, out: Any = None) -> Tensor:
+    """0 below zero, 1 above, ``values`` at zero; broadcast, no gradient defined."""
+def histc(input: Any, bins: Any = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor:
+    """Counts of the elements in ``bins`` equal intervals of ``[min, max]``; both 0: of the range of the data."""
+def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False, **more: Any) -> return_types.histogram:
+    """``(hist, bin_edges)``: the elements counted in ``bins`` equal intervals, or in those between the given edges.
+
+    >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 3.0)).hist
+    tensor([2., 1.])
+    """
+def histogramdd(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False) -> return_types.histogramdd:
+    """``(hist, bin_edges)`` of rows in several dimensions: ``bins`` is a count, a count for each, or a list of edges.
+
+    Shapes: ``input`` is ``(..., n)``; ``hist`` has ``n`` dimensions; ``range`` holds the 2n limits.
+    """
+def hsplit(input: Any, indices_or_sections: Any, *, out: Any = None) -> tuple[Tensor, ...]:
+    """``tensor_split`` along columns."""
+def hstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Tensors one after another along columns (vectors end to end)."""
+def hypot(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``sqrt(input^2 + other^2)`` without overflow."""
+def i0(input: Any, *, out: Any = None) -> Tensor:
+    """Modified Bessel function of the first kind, order 0."""
+def i0_(input: Any) -> Tensor:
+    """Modified Bessel function of the first kind, order 0."""
+def igamma(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """Regularised lower incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
+def igammac(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """Regularised upper incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts as a view; of a lazy conjugate a lazy negative.
+
+    >>> torch.tensor([1 + 2j]).conj().imag.is_neg()
+    True
+    """
+def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``input`` with slices of ``source`` times ``alpha`` added to those that ``index`` names; repeated ones add up.
+
+    >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
+    tensor([4., 0., 2.])
+    """
+def index_copy(input: Any, dim: Any, index: Any, source: Any, *, out: Any = None) -> Tensor:
+    """``input`` with the slices that ``index`` names replaced by those of ``source``."""
+def index_fill(input: Any, dim: Any, index: Any, value: Any, *, out: Any = None) -> Tensor:
+    """``input`` with the slices that ``index`` names set to ``value``, a number or a 0-d tensor."""
+def index_put(input: Any, indices: Any, values: Any, accumulate: _bool = False, *, out: Any = None) -> Tensor:
+    """A copy with ``values`` at ``indices``, a tensor for each dimension; added to what is there if ``accumulate``.
+
+    >>> torch.zeros(3).index_put((torch.tensor([0, 0]),), torch.ones(2), accumulate=True)
+    tensor([2., 0., 0.])
+    """
+def index_reduce(input: Any, dim: _int, index: Any, source: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor:
+    """``input`` with slices of ``source`` joined to those that ``index`` names: "prod", "mean", "amax", "amin"."""
+def index_select(input: Any, dim: Any, index: Any, *, out: Any = None) -> Tensor:
+    """The slices of ``input`` along ``dim`` that ``index`` (int32 or int64, one dimension) names.
+
+    >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([1, 1]))
+    tensor([[2, 2],
+            [4, 4]])
+    """
+def initial_seed() -> _int:
+    """The seed that the default stream started from."""
+def inner(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """Sum of products over the last dimensions."""
+def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
+    """Normalise each channel of each sample by itself. Ulyanov et al., 2016."""
+def inverse(input: Any, *, out: Any = None) -> Tensor:
+    """The inverse of square matrices."""
+def is_complex(input: Any) -> _bool:
+    """Whether the type is complex."""
+def is_conj(input: Any) -> _bool:
+    """Whether this is a view of numbers that are conjugated when they are read or written."""
+def is_floating_point(input: Any) -> _bool:
+    """Whether the type is a floating one."""
+def is_inference(input: Any) -> _bool:
+    """Whether the tensor was made in inference mode."""
+def is_neg(input: Any) -> _bool:
+    """Whether this is a view of numbers whose sign is changed when they are read or written."""
+def is_nonzero(input: Any) -> _bool:
+    """Whether the tensor's one element is not zero; ``RuntimeError`` unless it has exactly one."""
+def is_same_size(input: Any, other: Any) -> _bool:
+    """Whether both tensors have the same shape."""
+def is_signed(input: Any) -> _bool:
+    """Whether the type has negative numbers."""
+def isclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: _bool = False, *, out: Any = None) -> Tensor:
+    """Whether ``abs(input - other) <= atol + rtol * abs(other)``; infinities are close to themselves.
+
+    ``equal_nan``: whether NaN is close to NaN. ``RuntimeError`` if the types differ.
+    """
+def isfinite(input: Any, *, out: Any = None) -> Tensor:
+    """Whether each element is neither infinite nor NaN."""
+def isin(elements: Any, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False, out: Any = None) -> Tensor:
+    """Which elements occur in ``test_elements``.
+
+    >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 4]))
+    tensor([False,  True, False])
+    """
+def isinf(input: Any, *, out: Any = None) -> Tensor:
+    """Whether each element is infinite."""
+def isnan(input: Any, *, out: Any = None) -> Tensor:
+    """Whether each element is NaN."""
+def isneginf(input: Any, *, out: Any = None) -> Tensor:
+    """Whether each element is minus infinity."""
+def isposinf(input: Any, *, out: Any = None) -> Tensor:
+    """Whether each element is plus infinity."""
+def isreal(input: Any, *, out: Any = None) -> Tensor:
+    """Whether each element's imaginary part is zero."""
+def istft(input: Any, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: Any = None, length: Any = None, return_complex: _bool = False, *, out: Any = None) -> Tensor:
+    """The signal whose ``stft`` is nearest to ``input`` in the sense of least squares (Griffin and Lim 1984)."""
+def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, **options: Any) -> Tensor:
+    """``I0(beta sqrt(1 - x^2)) / I0(beta)``: the larger ``beta``, the wider the peak and the lower the side lobes."""
+def kron(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The Kronecker product: a block ``input[i, j] * other`` for every element of ``input``.
+
+    >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
+    tensor([ 1,  2, 10, 20])
+    """
+def kthvalue(input: Any, k: Any, dim: Any = -1, keepdim: _bool = False, *, out: Any = None) -> return_types.kthvalue:
+    """The ``k``-th smallest element (from 1) along ``dim`` and its place: ``(values, indices)``."""
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05, cudnn_enable: _bool = True, *, out: Any = None) -> Tensor:
+    """Normalise over the last dimensions (those of ``normalized_shape``), then scale and shift. Ba et al., 2016.
+
+    >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,))
+    tensor([[-1.0000,  1.0000]])
+    """
+def lcm(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """Least common multiple of integers, elementwise."""
+def lcm_(input: Any, other: Any) -> Tensor:
+    """Least common multiple of integers, elementwise."""
+def ldexp(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input * 2 ** other``."""
+def ldexp_(input: Any, other: Any) -> Tensor:
+    """``input * 2 ** other``."""
+def le(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input <= other``, elementwise."""
+def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Tensor:
+    """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor.
+
+    >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([4.0, 20.0]), 0.5)
+    tensor([ 2., 15.])
+    """
+def less(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input < other``, elementwise."""
+def less_equal(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input <= other``, elementwise."""
+def lgamma(input: Any, *, out: Any = None) -> Tensor:
+    """Logarithm of the absolute value of the gamma function."""
+def lgamma_(input: Any) -> Tensor:
+    """Logarithm of the absolute value of the gamma function."""
+def linspace(start: Any, end: Any, steps: _int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """``steps`` numbers from ``start`` to ``end``, both included, evenly spaced."""
+def lobpcg(A: Any, k: _int | None = None, B: Any = None, X: Any = None, n: _int | None = None, iK: Any = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> tuple[Tensor, Tensor]:
+    """The ``k`` largest (or smallest) eigenvalues of symmetric ``A``, or of ``A x = B x w``, and their vectors.
+
+    Shapes: ``(..., m, m) -> (..., k), (..., m, k)``. ``k``: by default as many as ``X`` has columns, or 1. They come
+    from a whole decomposition and are exact: what steers PyTorch's iteration (``X``, ``iK``, ``niter``, ``tol``, ...)
+    is accepted and changes nothing. Of ``A``, the symmetric part counts. Raises ``ValueError`` for more than ``m / 3``.
+
+    >>> torch.lobpcg(torch.diag(torch.tensor([1.0, 3.0, 2.0])))[0]
+    tensor([3.])
+    """
+def log(input: Any, *, out: Any = None) -> Tensor:
+    """Natural logarithm; NaN below zero, minus infinity at zero."""
+def log10(input: Any, *, out: Any = None) -> Tensor:
+    """Logarithm to base 10."""
+def log10_(input: Any) -> Tensor:
+    """Logarithm to base 10."""
+def log1p(input: Any, *, out: Any = None) -> Tensor:
+    """``log(1 + input)``, exact near zero."""
+def log1p_(input: Any) -> Tensor:
+    """``log(1 + input)``, exact near zero."""
+def log2(input: Any, *, out: Any = None) -> Tensor:
+    """Logarithm to base 2."""
+def log2_(input: Any) -> Tensor:
+    """Logarithm to base 2."""
+def log_(input: Any) -> Tensor:
+    """Natural logarithm; NaN below zero, minus infinity at zero."""
+def log_softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """``log(softmax(x))`` along ``dim``, without overflow."""
+def logaddexp(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``log(exp(input) + exp(other))`` without overflow."""
+def logaddexp2(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``log2(2 ** input + 2 ** other)`` without overflow."""
+def logcumsumexp(input: Any, dim: Any, *, out: Any = None) -> Tensor:
+    """``log(cumsum(exp(input), dim))`` without overflow."""
+def logdet(input: Any, *, out: Any = None) -> Tensor:
+    """The logarithm of the determinant; NaN where a real one is negative."""
+def logical_and(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """Whether both are nonzero."""
+def logical_not(input: Any, *, out: Any = None) -> Tensor:
+    """Whether each element is zero."""
+def logical_not_(input: Any) -> Tensor:
+    """Whether each element is zero."""
+def logical_or(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """Whether at least one is nonzero."""
+def logical_xor(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """Whether exactly one is nonzero."""
+def logit(input: Any, eps: Any = None, *, out: Any = None) -> Tensor:
+    """``log(input / (1 - input))``, with ``input`` limited to ``[eps, 1 - eps]`` if ``eps`` is given."""
+def logit_(input: Any, eps: Any = None) -> Tensor:
+    """``log(input / (1 - input))``, with ``input`` limited to ``[eps, 1 - eps]`` if ``eps`` is given."""
+def logspace(start: Any, end: Any, steps: _int, base: _float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """``base`` to the powers ``linspace(start, end, steps)``."""
+def logsumexp(input: Any, dim: Any, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """``log(sum(exp(input), dim))`` without overflow.
+
+    >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0) - 1000
+    tensor(0.6932)
+    """
+def lt(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input < other``, elementwise."""
+def lu(A: Any, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
+    """``(LU, pivots)``, and ``infos`` on request. See ``linalg.lu_factor_ex``."""
+def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Tensor:
+    """``X`` with ``A @ X = b`` from the packed LU factors of ``A``."""
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> return_types.lu_unpack:
+    """``(P, L, U)`` from the packed form of ``lu_factor``."""
+def manual_seed(seed: Any) -> Generator:
+    """Start the default streams anew from ``seed``, those of devices too."""
+def masked_fill(input: Any, mask: Any, value: Any, *, out: Any = None) -> Tensor:
+    """``input`` with ``value``, a number or a 0-d tensor, where ``mask`` (bool, broadcast with ``input``) holds.
+
+    >>> torch.tensor([1.0, 2.0]).masked_fill(torch.tensor([True, False]), 0.0)
+    tensor([0., 2.])
+    """
+def masked_scatter(input: Any, mask: Any, source: Any, *, out: Any = None) -> Tensor:
+    """``input`` with the elements of ``source``, in order, where ``mask`` holds; mask and input broadcast."""
+def masked_select(input: Any, mask: Any, *, out: Any = None) -> Tensor:
+    """The elements of ``input`` where ``mask`` holds, in one dimension; the two broadcast.
+
+    >>> x = torch.tensor([1.0, -2.0, 3.0])
+    >>> torch.masked_select(x, x > 0)
+    tensor([1., 3.])
+    """
+def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """Matrix product of the last two dimensions, broadcast over the others; vectors count as rows and columns.
+
+    Shapes: ``(..., n, k) @ (..., k, m) -> (..., n, m)``.
+
+    >>> torch.ones(2, 3) @ torch.ones(3)
+    tensor([3., 3.])
+    """
+def matrix_exp(input: Any, *, out: Any = None) -> Tensor:
+    """The exponential of square matrices."""
+def matrix_power(input: Any, n: Any, *, out: Any = None) -> Tensor:
+    """``linalg.matrix_power``."""
 @overload
-def max(input: Any, *, out: Any = None) -> Tensor: ...
+def max(input: Any, *, out: Any = None) -> Tensor:
+    """The largest; with ``dim``, ``(values, indices)``; with a tensor, ``maximum``.
+
+    >>> torch.max(torch.tensor([[1, 5], [7, 3]]), dim=1)
+    torch.return_types.max(
+    values=tensor([5, 7]),
+    indices=tensor([1, 0]))
+    """
 @overload
 def max(input: Any, other: Tensor, *, out: Any = None) -> Tensor: ...
 @overload
 def max(input: Any, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.max: ...
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False, *, out: Any = None) -> Tensor: ...
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False, *, out: Any = None) -> Tensor: ...
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False, *, out: Any = None) -> Tensor: ...
-def maximum(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def mean(input: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor: ...
+def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False, *, out: Any = None) -> Tensor:
+    """The maximum of each window of the last 1 dimensions; with ``return_indices`` also its place."""
+def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False, *, out: Any = None) -> Tensor:
+    """The maximum of each window of the last 2 dimensions; with ``return_indices`` also its place."""
+def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False, *, out: Any = None) -> Tensor:
+    """The maximum of each window of the last 3 dimensions; with ``return_indices`` also its place."""
+def maximum(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The larger of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
+def mean(input: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor:
+    """The mean of all elements, or over ``dim`` (an int or several), of a floating point or complex tensor.
+
+    >>> torch.mean(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
+    tensor([1.5000, 3.5000])
+    """
 @overload
-def median(input: Any, *, out: Any = None) -> Tensor: ...
+def median(input: Any, *, out: Any = None) -> Tensor:
+    """The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two middle values the lower."""
 @overload
 def median(input: Any, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.median: ...
-def meshgrid(*tensors: Any, indexing: Any = None, out: Any = None) -> tuple[Tensor, ...]: ...
+def meshgrid(*tensors: Any, indexing: Any = None, out: Any = None) -> tuple[Tensor, ...]:
+    """The coordinates of a grid: each vector spread over all the others' dimensions, as views.
+
+    ``indexing="ij"`` (the default) lets the first vector run along the first dimension, ``"xy"`` along the second.
+
+    >>> x, y = torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4, 5]), indexing="ij")
+    >>> y
+    tensor([[3, 4, 5],
+            [3, 4, 5]])
+    """
 @overload
-def min(input: Any, *, out: Any = None) -> Tensor: ...
+def min(input: Any, *, out: Any = None) -> Tensor:
+    """The smallest; with ``dim``, ``(values, indices)``; with a tensor, ``minimum``."""
 @overload
 def min(input: Any, other: Tensor, *, out: Any = None) -> Tensor: ...
 @overload
 def min(input: Any, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.min: ...
-def minimum(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def mm(input: Any, mat2: Any, *, out: Any = None) -> Tensor: ...
-def mode(input: Any, dim: Any = -1, keepdim: _bool = False, *, out: Any = None) -> return_types.mode: ...
-def moveaxis(input: Any, source: Any, destination: Any, *, out: Any = None) -> Tensor: ...
-def movedim(input: Any, source: Any, destination: Any, *, out: Any = None) -> Tensor: ...
-def msort(input: Any, *, out: Any = None) -> Tensor: ...
-def mul(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Any = None, out: Any = None) -> Tensor: ...
-def multiply(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def mv(input: Any, vec: Any, *, out: Any = None) -> Tensor: ...
-def mvlgamma(input: Any, p: Any, *, out: Any = None) -> Tensor: ...
-def mvlgamma_(input: Any, p: Any) -> Tensor: ...
-def nan_to_num(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None, *, out: Any = None) -> Tensor: ...
-def nan_to_num_(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor: ...
-def nanmean(input: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
+def minimum(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The smaller of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
+def mm(input: Any, mat2: Any, *, out: Any = None) -> Tensor:
+    """Matrix product ``(n, k) @ (k, m) -> (n, m)``."""
+def mode(input: Any, dim: Any = -1, keepdim: _bool = False, *, out: Any = None) -> return_types.mode:
+    """The most frequent value along ``dim`` (of several the smallest) and its last place: ``(values, indices)``."""
+def moveaxis(input: Any, source: Any, destination: Any, *, out: Any = None) -> Tensor:
+    """The dimensions ``source`` moved to ``destination`` (ints, or as many of each), the others in order; a view."""
+def movedim(input: Any, source: Any, destination: Any, *, out: Any = None) -> Tensor:
+    """The dimensions ``source`` moved to ``destination`` (ints, or as many of each), the others in order; a view."""
+def msort(input: Any, *, out: Any = None) -> Tensor:
+    """The rows sorted: ``sort`` along the first dimension."""
+def mul(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input * other``, broadcast; for bool tensors, "and"."""
+def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Any = None, out: Any = None) -> Tensor:
+    """Indices drawn with probabilities proportional to the rows of ``input``, ``(..., n) -> (..., num_samples)``."""
+def multiply(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input * other``, broadcast; for bool tensors, "and"."""
+def mv(input: Any, vec: Any, *, out: Any = None) -> Tensor:
+    """Matrix times vector, ``(n, k), (k,) -> (n,)``."""
+def mvlgamma(input: Any, p: Any, *, out: Any = None) -> Tensor:
+    """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
+def mvlgamma_(input: Any, p: Any) -> Tensor:
+    """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
+def nan_to_num(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None, *, out: Any = None) -> Tensor:
+    """Replace NaN by ``nan`` and infinities by ``posinf`` and ``neginf``: by default the type's extremes."""
+def nan_to_num_(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+    """Replace NaN by ``nan`` and infinities by ``posinf`` and ``neginf``: by default the type's extremes."""
+def nanmean(input: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The mean of what is not NaN, of everything or over ``dim``."""
 @overload
-def nanmedian(input: Any, *, out: Any = None) -> Tensor: ...
+def nanmedian(input: Any, *, out: Any = None) -> Tensor:
+    """The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two middle values the lower. NaN does not count."""
 @overload
 def nanmedian(input: Any, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.nanmedian: ...
-def nanquantile(input: Any, q: Any, dim: Any = None, keepdim: _bool = False, *, interpolation: Any = 'linear', out: Any = None) -> Tensor: ...
-def nansum(input: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def narrow(input: Any, dim: _int, start: Any, length: _int) -> Tensor: ...
-def narrow_copy(input: Any, dim: Any, start: Any, length: Any) -> Tensor: ...
-def native_channel_shuffle(input: Any, groups: Any, *, out: Any = None) -> Tensor: ...
-def ne(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def neg(input: Any, *, out: Any = None) -> Tensor: ...
-def neg_(input: Any) -> Tensor: ...
-def negative(input: Any, *, out: Any = None) -> Tensor: ...
-def negative_(input: Any) -> Tensor: ...
-def nextafter(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
+def nanquantile(input: Any, q: Any, dim: Any = None, keepdim: _bool = False, *, interpolation: Any = 'linear', out: Any = None) -> Tensor:
+    """``quantile`` of what is not NaN."""
+def nansum(input: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The sum of what is not NaN, of everything or over ``dim``.
+
+    >>> torch.nansum(torch.tensor([1.0, torch.nan, 2.0]))
+    tensor(3.)
+    """
+def narrow(input: Any, dim: _int, start: Any, length: _int) -> Tensor:
+    """``length`` slices from ``start`` (an int, or a tensor of no dimensions) along ``dim``, as a view.
+
+    >>> torch.narrow(torch.arange(6), 0, 2, 3)
+    tensor([2, 3, 4])
+    """
+def narrow_copy(input: Any, dim: Any, start: Any, length: Any) -> Tensor:
+    """``narrow`` as a copy instead of a view."""
+def native_channel_shuffle(input: Any, groups: Any, *, out: Any = None) -> Tensor:
+    """Interleave groups of channels. Zhang et al., 2018."""
+def ne(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input != other``, elementwise."""
+def neg(input: Any, *, out: Any = None) -> Tensor:
+    """``-input``; ``RuntimeError`` for bool tensors."""
+def neg_(input: Any) -> Tensor:
+    """``-input``; ``RuntimeError`` for bool tensors."""
+def negative(input: Any, *, out: Any = None) -> Tensor:
+    """``-input``; ``RuntimeError`` for bool tensors."""
+def negative_(input: Any) -> Tensor:
+    """``-input``; ``RuntimeError`` for bool tensors."""
+def nextafter(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The neighbour of ``input`` among the floating-point numbers, in the direction of ``other``."""
 @overload
-def nonzero(input: Any, *, as_tuple: Literal[False] = False, out: Any = None) -> Tensor: ...
+def nonzero(input: Any, *, as_tuple: Literal[False] = False, out: Any = None) -> Tensor:
+    """The places of the elements that are not zero: rows of ``(count, ndim)``, or one vector for each dimension.
+
+    >>> torch.nonzero(torch.tensor([0, 5, 7]), as_tuple=True)
+    (tensor([1, 2]),)
+    """
 @overload
 def nonzero(input: Any, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
-def norm(input: Any, p: Any = 'fro', dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def not_equal(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def numel(input: Any) -> _int: ...
-def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor: ...
-def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, pin_memory: _bool = False) -> Tensor: ...
-def orgqr(input: Any, input2: Any, *, out: Any = None) -> Tensor: ...
-def ormqr(input: Any, tau: Any, other: Any, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor: ...
-def outer(input: Any, vec2: Any, *, out: Any = None) -> Tensor: ...
-def pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: Any = 1e-06, keepdim: _bool = False, *, out: Any = None) -> Tensor: ...
-def pca_lowrank(A: Any, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Tensor, Tensor, Tensor]: ...
-def pdist(input: Any, p: Any = 2.0, *, out: Any = None) -> Tensor: ...
-def permute(input: Any, *args: Any, dims: Any = ..., out: Any = None) -> Tensor: ...
-def permute_copy(input: Any, *args: Any, **more: Any) -> Tensor: ...
-def pinverse(input: Any, rcond: Any = 1e-15, *, out: Any = None) -> Tensor: ...
-def pixel_shuffle(input: Any, upscale_factor: Any, *, out: Any = None) -> Tensor: ...
-def pixel_unshuffle(input: Any, downscale_factor: Any, *, out: Any = None) -> Tensor: ...
-def poisson(input: Tensor, generator: Any = None) -> Tensor: ...
-def polar(abs: Any, angle: Any, *, out: Any = None) -> Tensor: ...
-def polygamma(n: Any, input: Any, *, out: Any = None) -> Tensor: ...
-def positive(input: Any, *, out: Any = None) -> Tensor: ...
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor: ...
-def prelu(input: Any, weight: Any, *, out: Any = None) -> Tensor: ...
-def prod(input: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor: ...
-def qr(input: Any, some: _bool = True, *, out: Any = None) -> return_types.qr: ...
-def quantile(input: Any, q: Any, dim: Any = None, keepdim: _bool = False, *, interpolation: Any = 'linear', out: Any = None) -> Tensor: ...
-def rad2deg(input: Any, *, out: Any = None) -> Tensor: ...
-def rad2deg_(input: Any) -> Tensor: ...
-def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, generator: Any = None) -> Tensor: ...
-def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, generator: Any = None) -> Tensor: ...
-def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, generator: Any = None) -> Tensor: ...
-def randperm(n: _int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def range(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor: ...
-def ravel(input: Any, *, out: Any = None) -> Tensor: ...
-def real(input: Tensor) -> Tensor: ...
-def reciprocal(input: Any, *, out: Any = None) -> Tensor: ...
-def reciprocal_(input: Any) -> Tensor: ...
-def relu(input: Any, *, out: Any = None) -> Tensor: ...
-def relu_(input: Any) -> Tensor: ...
-def remainder(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def renorm(input: Any, p: Any, dim: Any, maxnorm: Any, *, out: Any = None) -> Tensor: ...
-def renorm_(input: Any, p: Any, dim: Any, maxnorm: Any) -> Tensor: ...
-def repeat_interleave(input: Any, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor: ...
-def reshape(input: Any, *args: Any, shape: Any = ..., out: Any = None) -> Tensor: ...
-def resolve_conj(input: Any) -> Tensor: ...
-def resolve_neg(input: Any) -> Tensor: ...
-def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None, *, out: Any = None) -> Tensor: ...
-def roll(input: Any, shifts: Any, dims: Any = ..., *, out: Any = None) -> Tensor: ...
-def rot90(input: Any, k: Any = 1, dims: Any = ..., *, out: Any = None) -> Tensor: ...
-def round(input: Any, *, decimals: Any = None, out: Any = None) -> Tensor: ...
-def round_(input: Any, *, decimals: Any = None) -> Tensor: ...
-def row_stack(tensors: Any, *, out: Any = None) -> Tensor: ...
-def rrelu(input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor: ...
-def rrelu_(input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor: ...
-def rsqrt(input: Any, *, out: Any = None) -> Tensor: ...
-def rsqrt_(input: Any) -> Tensor: ...
-def rsub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor: ...
-def scatter(input: Any, dim: _int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, **more: Any) -> Tensor: ...
-def scatter_add(input: Any, dim: Any, index: Any, src: Any, *, out: Any = None) -> Tensor: ...
-def scatter_reduce(input: Any, dim: _int, index: Any, src: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor: ...
-def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: _bool = False, right: _bool = False, side: Any = None, sorter: Any = None, out: Any = None) -> Tensor: ...
-def seed() -> _int: ...
-def segment_reduce(data: Any, reduce: Any, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: Any = 0, unsafe: _bool = False, initial: Any = None, out: Any = None) -> Tensor: ...
-def select(input: Any, dim: Any, index: Any, *, out: Any = None) -> Tensor: ...
-def select_copy(input: Any, *args: Any, **more: Any) -> Tensor: ...
-def select_scatter(input: Any, src: Any, dim: Any, index: Any, *, out: Any = None) -> Tensor: ...
-def selu(input: Any, *, out: Any = None) -> Tensor: ...
-def selu_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def set_rng_state(new_state: Tensor) -> None: ...
-def sgn(input: Any, *, out: Any = None) -> Tensor: ...
-def sgn_(input: Any) -> Tensor: ...
-def sigmoid(input: Any, *, out: Any = None) -> Tensor: ...
-def sigmoid_(input: Any) -> Tensor: ...
-def sign(input: Any, *, out: Any = None) -> Tensor: ...
-def sign_(input: Any) -> Tensor: ...
-def signbit(input: Any, *, out: Any = None) -> Tensor: ...
-def sin(input: Any, *, out: Any = None) -> Tensor: ...
-def sin_(input: Any) -> Tensor: ...
-def sinc(input: Any, *, out: Any = None) -> Tensor: ...
-def sinc_(input: Any) -> Tensor: ...
-def sinh(input: Any, *, out: Any = None) -> Tensor: ...
-def sinh_(input: Any) -> Tensor: ...
-def slice_copy(input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Tensor: ...
-def slice_scatter(input: Any, src: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None) -> Tensor: ...
-def slogdet(input: Any, *, out: Any = None) -> return_types.slogdet: ...
-def softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Tensor: ...
-def sort(input: Any, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, **more: Any) -> return_types.sort: ...
-def sparse_bsc_tensor(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, **parts: Any) -> Tensor: ...
-def sparse_bsr_tensor(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, **parts: Any) -> Tensor: ...
-def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor: ...
-def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor: ...
-def sparse_csc_tensor(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, **parts: Any) -> Tensor: ...
-def sparse_csr_tensor(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, **parts: Any) -> Tensor: ...
-def split(tensor: Any, split_size_or_sections: Any = None, dim: _int = 0, **more: Any) -> tuple[Tensor, ...]: ...
-def split_copy(input: Any, *args: Any, **more: Any) -> tuple[Tensor, ...]: ...
-def split_with_sizes(tensor: Any, split_sizes: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def split_with_sizes_copy(input: Any, *args: Any, **more: Any) -> tuple[Tensor, ...]: ...
-def sqrt(input: Any, *, out: Any = None) -> Tensor: ...
-def sqrt_(input: Any) -> Tensor: ...
-def square(input: Any, *, out: Any = None) -> Tensor: ...
-def square_(input: Any) -> Tensor: ...
-def squeeze(input: Any, dim: Any = None, *, out: Any = None) -> Tensor: ...
-def squeeze_copy(input: Any, *args: Any, **more: Any) -> Tensor: ...
-def stack(tensors: Any, dim: Any = 0, *, out: Any = None) -> Tensor: ...
-def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> Tensor: ...
-def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> tuple[Tensor, Tensor]: ...
-def stft(input: Any, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: Any = 'reflect', normalized: _bool = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None, *, out: Any = None) -> Tensor: ...
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor: ...
-def sum(input: Any, dim: Any = ..., keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor: ...
-def svd(input: Any, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> return_types.svd: ...
-def svd_lowrank(A: Any, q: _int | None = 6, niter: _int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]: ...
-def swapaxes(input: Any, axis0: Any, axis1: Any, *, out: Any = None) -> Tensor: ...
-def swapdims(input: Any, axis0: Any, axis1: Any, *, out: Any = None) -> Tensor: ...
-def t(input: Any, *, out: Any = None) -> Tensor: ...
-def t_copy(input: Any, *args: Any, **more: Any) -> Tensor: ...
-def take(input: Any, index: Any, *, out: Any = None) -> Tensor: ...
-def take_along_dim(input: Any, indices: Any, dim: Any = None, *, out: Any = None) -> Tensor: ...
-def tan(input: Any, *, out: Any = None) -> Tensor: ...
-def tan_(input: Any) -> Tensor: ...
-def tanh(input: Any, *, out: Any = None) -> Tensor: ...
-def tanh_(input: Any) -> Tensor: ...
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-def tensor_split(input: Any, indices_or_sections: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Any = None) -> Tensor: ...
-def threshold(input: Any, threshold: Any, value: Any, *, out: Any = None) -> Tensor: ...
-def threshold_(input: Any, *args: Any, **kwargs: Any) -> Tensor: ...
-def tile(input: Any, *dims: Any, out: Any = None) -> Tensor: ...
-def topk(input: Any, k: Any, dim: Any = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> return_types.topk: ...
-def trace(input: Any, *, out: Any = None) -> Tensor: ...
-def transpose(input: Any, dim0: Any, dim1: Any, *, out: Any = None) -> Tensor: ...
-def transpose_copy(input: Any, *args: Any, **more: Any) -> Tensor: ...
-def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: Any = -1, out: Any = None) -> Tensor: ...
-def trapz(y: Any, x: Any = None, *, dx: Any = 1, dim: Any = -1, out: Any = None) -> Tensor: ...
-def triangular_solve(b: Any, A: Any, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> return_types.triangular_solve: ...
-def tril(input: Any, diagonal: Any = 0, *, out: Any = None) -> Tensor: ...
-def tril_(input: Any, diagonal: Any = 0) -> Tensor: ...
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False) -> Tensor: ...
-def triu(input: Any, diagonal: Any = 0, *, out: Any = None) -> Tensor: ...
-def triu_(input: Any, diagonal: Any = 0) -> Tensor: ...
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False) -> Tensor: ...
-def true_divide(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def trunc(input: Any, *, out: Any = None) -> Tensor: ...
-def trunc_(input: Any) -> Tensor: ...
-def unbind(input: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def unbind_copy(input: Any, *args: Any, **more: Any) -> tuple[Tensor, ...]: ...
-def unflatten(input: Any, dim: Any, sizes: Any, *, out: Any = None) -> Tensor: ...
-def unfold_copy(input: Any, *args: Any, **more: Any) -> Tensor: ...
+def norm(input: Any, p: Any = 'fro', dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2 of all) or ``"nuc"`` (sum of singular
+    values).
+
+    >>> torch.norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """Normal numbers; ``mean`` and ``std`` are numbers (then ``size`` is needed) or tensors."""
+def not_equal(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input != other``, elementwise."""
+def numel(input: Any) -> _int:
+    """The number of elements."""
+def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
+    """A tensor of the given sizes, filled with 1."""
+def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, pin_memory: _bool = False) -> Tensor:
+    """A tensor of the shape and type of ``input``, filled with 1."""
+def orgqr(input: Any, input2: Any, *, out: Any = None) -> Tensor:
+    """``linalg.householder_product`` under its old name."""
+def ormqr(input: Any, tau: Any, other: Any, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor:
+    """``other`` times the whole orthogonal matrix of ``householder_product`` (``transpose``: its adjoint)."""
+def outer(input: Any, vec2: Any, *, out: Any = None) -> Tensor:
+    """Outer product ``(n,), (m,) -> (n, m)``."""
+def pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: Any = 1e-06, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    """The ``p``-norm of ``x1 - x2 + eps`` along the last dimension."""
+def pca_lowrank(A: Any, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """``(U, S, V)`` of ``svd_lowrank`` with the columns of ``A`` centred first."""
+def pdist(input: Any, p: Any = 2.0, *, out: Any = None) -> Tensor:
+    """The ``p``-norm distances of all pairs of rows, ``(N, M) -> (N (N - 1) / 2,)``: a triangle of ``cdist``."""
+def permute(input: Any, *args: Any, dims: Any = ..., out: Any = None) -> Tensor:
+    """A view with the dimensions in the order ``dims``."""
+def permute_copy(input: Any, *args: Any, **more: Any) -> Tensor:
+    """``permute`` as a copy instead of a view."""
+def pinverse(input: Any, rcond: Any = 1e-15, *, out: Any = None) -> Tensor:
+    """``linalg.pinv`` with ``rcond`` as relative threshold."""
+def pixel_shuffle(input: Any, upscale_factor: Any, *, out: Any = None) -> Tensor:
+    """Channels become pixels: ``(*, C r^2, H, W) -> (*, C, H r, W r)``. Shi et al., 2016."""
+def pixel_unshuffle(input: Any, downscale_factor: Any, *, out: Any = None) -> Tensor:
+    """Pixels become channels: the inverse of ``pixel_shuffle``."""
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Poisson numbers with rates ``input``."""
+def polar(abs: Any, angle: Any, *, out: Any = None) -> Tensor:
+    """Complex numbers with magnitude ``abs`` and angle ``angle`` (radians), broadcast."""
+def polygamma(n: Any, input: Any, *, out: Any = None) -> Tensor:
+    """Derivative of order ``n`` >= 0 of ``digamma``."""
+def positive(input: Any, *, out: Any = None) -> Tensor:
+    """``+input``: the tensor itself; ``RuntimeError`` for bool tensors."""
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+    """``input ** exponent``, broadcast. Either may be a number.
+
+    >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    """
+def prelu(input: Any, weight: Any, *, out: Any = None) -> Tensor:
+    """``x`` where positive, else ``weight * x`` with one weight for all or one for each channel (dimension 1)."""
+def prod(input: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor:
+    """The product of all elements, or over ``dim``; integers give int64.
+
+    >>> torch.prod(torch.tensor([2, 3, 4]))
+    tensor(24)
+    """
+def qr(input: Any, some: _bool = True, *, out: Any = None) -> return_types.qr:
+    """``(Q, R)``; ``some``: the reduced form. See ``linalg.qr``."""
+def quantile(input: Any, q: Any, dim: Any = None, keepdim: _bool = False, *, interpolation: Any = 'linear', out: Any = None) -> Tensor:
+    """The ``q``-th quantiles (in [0, 1], a number or a vector) of everything or along ``dim``; NaN where a row has one.
+
+    >>> torch.quantile(torch.tensor([1.0, 2.0, 4.0]), 0.75)
+    tensor(3.)
+    """
+def rad2deg(input: Any, *, out: Any = None) -> Tensor:
+    """Radians as degrees."""
+def rad2deg_(input: Any) -> Tensor:
+    """Radians as degrees."""
+def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Uniform numbers in [0, 1)."""
+def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:
+    """Uniform numbers in [0, 1) in the shape and type of ``input``."""
+def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
+def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:
+    """Integers in [low, high) in the shape and type of ``input``."""
+def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Normal numbers with mean 0 and variance 1."""
+def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:
+    """Normal numbers in the shape and type of ``input``."""
+def randperm(n: _int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """The integers below ``n`` in a random order."""
+def range(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
+    """Deprecated: like ``arange``, the end included."""
+def ravel(input: Any, *, out: Any = None) -> Tensor:
+    """All elements in one dimension; a view of a contiguous tensor."""
+def real(input: Tensor) -> Tensor:
+    """The real parts as a view; a real tensor is its own real part."""
+def reciprocal(input: Any, *, out: Any = None) -> Tensor:
+    """``1 / input``."""
+def reciprocal_(input: Any) -> Tensor:
+    """``1 / input``."""
+def relu(input: Any, *, out: Any = None) -> Tensor:
+    """``max(x, 0)``; the gradient at 0 is 0, and NaN stays NaN.
+
+    >>> torch.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+def relu_(input: Any) -> Tensor:
+    """``max(x, 0)``; the gradient at 0 is 0, and NaN stays NaN.
+
+    >>> torch.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+def remainder(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """What Python's ``%`` gives: the remainder with the sign of ``other``."""
+def renorm(input: Any, p: Any, dim: Any, maxnorm: Any, *, out: Any = None) -> Tensor:
+    """``input`` with every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` scaled down to it."""
+def renorm_(input: Any, p: Any, dim: Any, maxnorm: Any) -> Tensor:
+    """``input`` with every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` scaled down to it."""
+def repeat_interleave(input: Any, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
+    """Each element (or slice along ``dim``) repeated in place, ``repeats`` times or as often as a tensor says for each.
+
+    With one tensor alone: each place as often as the tensor says.
+
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
+def reshape(input: Any, *args: Any, shape: Any = ..., out: Any = None) -> Tensor:
+    """Another shape: a view where the memory allows it, else a copy.
+
+    >>> torch.arange(6).reshape(3, 2).t().reshape(-1)
+    tensor([0, 2, 4, 1, 3, 5])
+    """
+def resolve_conj(input: Any) -> Tensor:
+    """The tensor itself, or a copy that is no lazy conjugate."""
+def resolve_neg(input: Any) -> Tensor:
+    """The tensor itself, or a copy that is no lazy negative."""
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None, *, out: Any = None) -> Tensor:
+    """Divide by the root of the mean square over the last dimensions, then scale. Zhang and Sennrich, 2019."""
+def roll(input: Any, shifts: Any, dims: Any = ..., *, out: Any = None) -> Tensor:
+    """The elements moved on by ``shifts`` along ``dims``, the last to the front; without ``dims`` in row-major order.
+
+    >>> torch.roll(torch.arange(4), 1)
+    tensor([3, 0, 1, 2])
+    """
+def rot90(input: Any, k: Any = 1, dims: Any = ..., *, out: Any = None) -> Tensor:
+    """The elements turned by ``k`` quarters in the plane of ``dims``, from the first towards the second."""
+def round(input: Any, *, decimals: Any = None, out: Any = None) -> Tensor:
+    """The nearest number with ``decimals`` digits after the point (before it when negative); ties to even."""
+def round_(input: Any, *, decimals: Any = None) -> Tensor:
+    """The nearest number with ``decimals`` digits after the point (before it when negative); ties to even."""
+def row_stack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Tensors one after another along rows; vectors are rows."""
+def rrelu(input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """Leaky ReLU with random slopes in [lower, upper] while training, their mean otherwise."""
+def rrelu_(input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
+    """``rrelu`` in place."""
+def rsqrt(input: Any, *, out: Any = None) -> Tensor:
+    """``1 / sqrt(input)``."""
+def rsqrt_(input: Any) -> Tensor:
+    """``1 / sqrt(input)``."""
+def rsub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``other - alpha * input``."""
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False) -> Tensor:
+    """A 0-d tensor of the default floating type (or ``dtype``)."""
+def scatter(input: Any, dim: _int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, **more: Any) -> Tensor:
+    """``input`` with ``src`` (a tensor or a number) written at ``index`` along ``dim``.
+
+    For ``dim=0``: ``result[index[i][j]][j] = src[i][j]``. Where places repeat, one of the values wins. ``reduce``
+    ("add", "multiply") joins the values to what was there instead.
+
+    >>> torch.zeros(2, 2).scatter(1, torch.tensor([[1], [0]]), 5.0)
+    tensor([[0., 5.],
+            [5., 0.]])
+    """
+def scatter_add(input: Any, dim: Any, index: Any, src: Any, *, out: Any = None) -> Tensor:
+    """``input`` with ``src[i][j]`` added at ``[index[i][j]][j]`` (for ``dim=0``), and so on; repeated places add up.
+
+    >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
+    tensor([4., 0., 2.])
+    """
+def scatter_reduce(input: Any, dim: _int, index: Any, src: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor:
+    """``input`` with ``src`` joined in at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or "amin".
+
+    Without ``include_self`` the old values at the written positions do not count.
+
+    >>> index, src = torch.tensor([0, 0, 1]), torch.tensor([1.0, 3.0, 5.0])
+    >>> torch.zeros(2).scatter_reduce(0, index, src, "mean", include_self=False)
+    tensor([2., 5.])
+    """
+def searchsorted(sorted_sequence: Any, input: Any, *, out_int32: _bool = False, right: _bool = False, side: Any = None, sorter: Any = None, out: Any = None) -> Tensor:
+    """Where ``input`` (any shape, or rows that match those of ``sorted_sequence``) would go in order; int64.
+
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
+    tensor([1, 3])
+    """
+def seed() -> _int:
+    """Start the default streams anew from the system's entropy; gives the seed."""
+def segment_reduce(data: Any, reduce: Any, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: Any = 0, unsafe: _bool = False, initial: Any = None, out: Any = None) -> Tensor:
+    """Reduces runs of slices along ``axis``, after dimensions of batches: ``lengths`` of them, or between ``offsets``.
+
+    ``reduce``: ``"sum"``, ``"mean"``, ``"prod"``, ``"max"`` or ``"min"``; ``initial`` is taken with each run. Elements
+    that tie for an extreme share the gradient. ``RuntimeError`` if the lengths do not add up, unless ``unsafe``.
+
+    >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0]), "sum", lengths=torch.tensor([2, 1]))
+    tensor([3., 3.])
+    """
+def select(input: Any, dim: Any, index: Any, *, out: Any = None) -> Tensor:
+    """The slice at ``index`` of dimension ``dim``, as a view without that dimension."""
+def select_copy(input: Any, *args: Any, **more: Any) -> Tensor:
+    """``select`` as a copy instead of a view."""
+def select_scatter(input: Any, src: Any, dim: Any, index: Any, *, out: Any = None) -> Tensor:
+    """A copy of ``input`` with ``src`` at ``index`` of dimension ``dim``."""
+def selu(input: Any, *, out: Any = None) -> Tensor:
+    """The self-normalising exponential linear unit."""
+def selu_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``selu`` in place."""
+def set_rng_state(new_state: Tensor) -> None:
+    """Continue the default stream from ``new_state``."""
+def sgn(input: Any, *, out: Any = None) -> Tensor:
+    """``sign`` for complex numbers: ``input / abs(input)``, and 0 at 0."""
+def sgn_(input: Any) -> Tensor:
+    """``sign`` for complex numbers: ``input / abs(input)``, and 0 at 0."""
+def sigmoid(input: Any, *, out: Any = None) -> Tensor:
+    """The logistic function ``1 / (1 + exp(-input))``.
+
+    >>> torch.sigmoid(torch.tensor([0.0]))
+    tensor([0.5000])
+    """
+def sigmoid_(input: Any) -> Tensor:
+    """The logistic function ``1 / (1 + exp(-input))``.
+
+    >>> torch.sigmoid(torch.tensor([0.0]))
+    tensor([0.5000])
+    """
+def sign(input: Any, *, out: Any = None) -> Tensor:
+    """-1, 0 or 1 (0 for NaN); of a truth value, itself."""
+def sign_(input: Any) -> Tensor:
+    """-1, 0 or 1 (0 for NaN); of a truth value, itself."""
+def signbit(input: Any, *, out: Any = None) -> Tensor:
+    """Whether each element is negative, minus zero included."""
+def sin(input: Any, *, out: Any = None) -> Tensor:
+    """Sine, of radians."""
+def sin_(input: Any) -> Tensor:
+    """Sine, of radians."""
+def sinc(input: Any, *, out: Any = None) -> Tensor:
+    """``sin(pi * input) / (pi * input)``, and 1 at zero."""
+def sinc_(input: Any) -> Tensor:
+    """``sin(pi * input) / (pi * input)``, and 1 at zero."""
+def sinh(input: Any, *, out: Any = None) -> Tensor:
+    """Hyperbolic sine."""
+def sinh_(input: Any) -> Tensor:
+    """Hyperbolic sine."""
+def slice_copy(input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Tensor:
+    """``input[start:end:step]`` along ``dim`` as a copy."""
+def slice_scatter(input: Any, src: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None) -> Tensor:
+    """A copy of ``input`` with ``src`` at ``[start:end:step]`` of dimension ``dim``."""
+def slogdet(input: Any, *, out: Any = None) -> return_types.slogdet:
+    """``(sign, logabsdet)``: the determinant is ``sign * exp(logabsdet)``."""
+def softmax(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """``exp(x) / sum(exp(x))`` along ``dim``.
+
+    >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
+    tensor([0.5000, 0.5000])
+    """
+def sort(input: Any, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, **more: Any) -> return_types.sort:
+    """The elements in order along ``dim``, and their places: ``(values, indices)``. Equal elements keep their order.
+
+    >>> torch.sort(torch.tensor([3, 1, 2]))
+    torch.return_types.sort(
+    values=tensor([1, 2, 3]),
+    indices=tensor([1, 2, 0]))
+    """
+def sparse_bsc_tensor(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, **parts: Any) -> Tensor:
+    """A sparse tensor in the layout ``torch.sparse_bsc``: ``ccol_indices`` says where the entries of each column begin, ``row_indices`` where in it they lie, then come their values. Gradients flow back to the values. ``check_invariants``: whether parts that do not fit together raise ``RuntimeError``."""
+def sparse_bsr_tensor(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, **parts: Any) -> Tensor:
+    """A sparse tensor in the layout ``torch.sparse_bsr``: ``crow_indices`` says where the entries of each row begin, ``col_indices`` where in it they lie, then come their values. Gradients flow back to the values. ``check_invariants``: whether parts that do not fit together raise ``RuntimeError``."""
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A sparse tensor in one of the compressed layouts (see ``torch.sparse_csr_tensor``).
+
+    >>> torch.sparse_compressed_tensor([0, 1], [1], [5.0], (1, 2), layout=torch.sparse_csr).to_dense()
+    tensor([[0., 5.]])
+    """
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
+    """A sparse tensor of ``size`` with ``values`` ``(n, ...)`` at ``indices`` ``(sparse dimensions, n)``, zero
+    elsewhere.
+
+    Values of a place that occurs more than once count together. Without ``size`` the smallest that holds all places;
+    ``sparse_coo_tensor(size)`` stores nothing. Places outside of ``size`` raise ``RuntimeError``, unless
+    ``check_invariants=False``. Gradients flow back to ``values``.
+
+    >>> torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+def sparse_csc_tensor(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, **parts: Any) -> Tensor:
+    """A sparse tensor in the layout ``torch.sparse_csc``: ``ccol_indices`` says where the entries of each column begin, ``row_indices`` where in it they lie, then come their values. Gradients flow back to the values. ``check_invariants``: whether parts that do not fit together raise ``RuntimeError``."""
+def sparse_csr_tensor(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, **parts: Any) -> Tensor:
+    """A sparse tensor in the layout ``torch.sparse_csr``: ``crow_indices`` says where the entries of each row begin, ``col_indices`` where in it they lie, then come their values. Gradients flow back to the values. ``check_invariants``: whether parts that do not fit together raise ``RuntimeError``."""
+def split(tensor: Any, split_size_or_sections: Any = None, dim: _int = 0, **more: Any) -> tuple[Tensor, ...]:
+    """Views along ``dim``: of one length (the last may be shorter), or of the lengths in a list.
+
+    >>> [len(part) for part in torch.arange(5).split(2)]
+    [2, 2, 1]
+    >>> [len(part) for part in torch.arange(5).split([1, 4])]
+    [1, 4]
+    """
+def split_copy(input: Any, *args: Any, **more: Any) -> tuple[Tensor, ...]:
+    """``split`` as a copy instead of a view."""
+def split_with_sizes(tensor: Any, split_sizes: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """Views of the given lengths along ``dim``, one after another; the lengths add up to that of the dimension."""
+def split_with_sizes_copy(input: Any, *args: Any, **more: Any) -> tuple[Tensor, ...]:
+    """``split_with_sizes`` as a copy instead of a view."""
+def sqrt(input: Any, *, out: Any = None) -> Tensor:
+    """Square root; NaN below zero."""
+def sqrt_(input: Any) -> Tensor:
+    """Square root; NaN below zero."""
+def square(input: Any, *, out: Any = None) -> Tensor:
+    """``input * input``."""
+def square_(input: Any) -> Tensor:
+    """``input * input``."""
+def squeeze(input: Any, dim: Any = None, *, out: Any = None) -> Tensor:
+    """A view without dimensions of size 1: without those in ``dim``, without all if it is None.
+
+    >>> torch.zeros(1, 3, 1).squeeze().shape
+    torch.Size([3])
+    """
+def squeeze_copy(input: Any, *args: Any, **more: Any) -> Tensor:
+    """``squeeze`` as a copy instead of a view."""
+def stack(tensors: Any, dim: Any = 0, *, out: Any = None) -> Tensor:
+    """Tensors of one shape along a new dimension ``dim``.
+
+    >>> torch.stack([torch.zeros(2), torch.ones(2)], dim=1)
+    tensor([[0., 1.],
+            [0., 1.]])
+    """
+def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> Tensor:
+    """The standard deviation of all elements, or over ``dim``; ``correction`` is taken off the count (1: unbiased)."""
+def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean of all elements, or over ``dim``; ``correction`` is taken off the count (1: unbiased)."""
+def stft(input: Any, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: Any = 'reflect', normalized: _bool = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None, *, out: Any = None) -> Tensor:
+    """Fourier transforms of the windows that slide over a signal, ``(..., L) -> (..., frequencies, frames)``.
+
+    ``center``: the signal is padded by half a window first. ``normalized``: divided by ``sqrt(n_fft)``. ``onesided``:
+    the non-negative frequencies only, the default for real signals.
+    """
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``input - alpha * other``, broadcast; ``RuntimeError`` for bool tensors."""
+def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """``input - alpha * other``, broadcast; ``RuntimeError`` for bool tensors."""
+def sum(input: Any, dim: Any = ..., keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor:
+    """The sum of all elements, or over ``dim`` (an int or several); integers give int64.
+
+    >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), dim=0)
+    tensor([4, 6])
+    """
+def svd(input: Any, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> return_types.svd:
+    """``(U, S, V)`` with ``input = U @ diag(S) @ V.mH``; ``some``: the reduced form. See ``linalg.svd``."""
+def svd_lowrank(A: Any, q: _int | None = 6, niter: _int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+    """``(U, S, V)``: approximately the ``q`` largest singular values of ``A`` (less ``M``) and their vectors.
+
+    By random projection (Halko, Martinsson and Tropp 2009) with ``niter`` power iterations.
+    """
+def swapaxes(input: Any, axis0: Any, axis1: Any, *, out: Any = None) -> Tensor:
+    """``transpose``."""
+def swapdims(input: Any, axis0: Any, axis1: Any, *, out: Any = None) -> Tensor:
+    """``transpose``."""
+def t(input: Any, *, out: Any = None) -> Tensor:
+    """A view of a matrix with rows and columns exchanged; vectors and numbers as they are."""
+def t_copy(input: Any, *args: Any, **more: Any) -> Tensor:
+    """``t`` as a copy instead of a view."""
+def take(input: Any, index: Any, *, out: Any = None) -> Tensor:
+    """The elements at places ``index`` of the row-major order; the shape of the result is that of ``index``.
+
+    >>> torch.take(torch.tensor([[4, 3], [2, 1]]), torch.tensor([0, -1]))
+    tensor([4, 1])
+    """
+def take_along_dim(input: Any, indices: Any, dim: Any = None, *, out: Any = None) -> Tensor:
+    """The elements at ``indices`` along ``dim``, other dimensions broadcast; without ``dim`` of the row-major order.
+
+    >>> x = torch.tensor([[30, 10, 20]])
+    >>> torch.take_along_dim(x, torch.argsort(x), dim=1)
+    tensor([[10, 20, 30]])
+    """
+def tan(input: Any, *, out: Any = None) -> Tensor:
+    """Tangent, of radians."""
+def tan_(input: Any) -> Tensor:
+    """Tangent, of radians."""
+def tanh(input: Any, *, out: Any = None) -> Tensor:
+    """Hyperbolic tangent."""
+def tanh_(input: Any) -> Tensor:
+    """Hyperbolic tangent."""
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A new leaf with a copy of ``data``: a number, nested sequences, an array or a tensor.
+
+    >>> torch.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> torch.tensor(2.5, dtype=torch.float64, requires_grad=True)
+    tensor(2.5000, dtype=torch.float64, requires_grad=True)
+    """
+def tensor_split(input: Any, indices_or_sections: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """Views along ``dim``: so many of nearly equal length, or cut before the given places.
+
+    >>> [part.tolist() for part in torch.tensor_split(torch.arange(5), 3)]
+    [[0, 1], [2, 3], [4]]
+    >>> [part.tolist() for part in torch.tensor_split(torch.arange(5), [1, 3])]
+    [[0], [1, 2], [3, 4]]
+    """
+def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Any = None) -> Tensor:
+    """Contract dimensions ``dims`` of ``a`` with those of ``b`` (an int: the last of ``a`` with the first of ``b``)."""
+def threshold(input: Any, threshold: Any, value: Any, *, out: Any = None) -> Tensor:
+    """``x`` above ``threshold``, else ``value``."""
+def threshold_(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """``threshold`` in place."""
+def tile(input: Any, *dims: Any, out: Any = None) -> Tensor:
+    """``repeat`` where missing leading counts are one."""
+def topk(input: Any, k: Any, dim: Any = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> return_types.topk:
+    """The ``k`` largest (or smallest) elements along ``dim`` in order, and their places: ``(values, indices)``.
+
+    >>> torch.topk(torch.tensor([3, 1, 2]), 2)
+    torch.return_types.topk(
+    values=tensor([3, 2]),
+    indices=tensor([0, 2]))
+    """
+def trace(input: Any, *, out: Any = None) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+def transpose(input: Any, dim0: Any, dim1: Any, *, out: Any = None) -> Tensor:
+    """A view with two dimensions exchanged.
+
+    >>> torch.zeros(2, 3, 5).transpose(0, 2).shape
+    torch.Size([5, 3, 2])
+    """
+def transpose_copy(input: Any, *args: Any, **more: Any) -> Tensor:
+    """``transpose`` as a copy instead of a view."""
+def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: Any = -1, out: Any = None) -> Tensor:
+    """The integral of samples ``y`` by the trapezoidal rule along ``dim``, at places ``x`` or ``dx`` apart.
+
+    >>> torch.trapezoid(torch.tensor([1.0, 5.0, 10.0]))
+    tensor(10.5000)
+    """
+def trapz(y: Any, x: Any = None, *, dx: Any = 1, dim: Any = -1, out: Any = None) -> Tensor:
+    """The integral of samples ``y`` by the trapezoidal rule along ``dim``, at places ``x`` or ``dx`` apart.
+
+    >>> torch.trapezoid(torch.tensor([1.0, 5.0, 10.0]))
+    tensor(10.5000)
+    """
+def triangular_solve(b: Any, A: Any, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> return_types.triangular_solve:
+    """``(solution, cloned_coefficient)`` of ``A @ X = b`` for triangular ``A`` (``transpose``: for ``A.T``)."""
+def tril(input: Any, diagonal: Any = 0, *, out: Any = None) -> Tensor:
+    """The elements below the diagonal ``diagonal`` of each matrix and on it, zero elsewhere."""
+def tril_(input: Any, diagonal: Any = 0) -> Tensor:
+    """The elements below the diagonal ``diagonal`` of each matrix and on it, zero elsewhere."""
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False) -> Tensor:
+    """Indices ``(2, n)`` of the lower triangle of a ``row`` by ``col`` matrix."""
+def triu(input: Any, diagonal: Any = 0, *, out: Any = None) -> Tensor:
+    """The elements above the diagonal ``diagonal`` of each matrix and on it, zero elsewhere."""
+def triu_(input: Any, diagonal: Any = 0) -> Tensor:
+    """The elements above the diagonal ``diagonal`` of each matrix and on it, zero elsewhere."""
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False) -> Tensor:
+    """Indices ``(2, n)`` of the upper triangle of a ``row`` by ``col`` matrix."""
+def true_divide(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input / other``, broadcast; integers divide to the default floating type."""
+def trunc(input: Any, *, out: Any = None) -> Tensor:
+    """Each element without its fraction."""
+def trunc_(input: Any) -> Tensor:
+    """Each element without its fraction."""
+def unbind(input: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """All slices along ``dim`` as views without it."""
+def unbind_copy(input: Any, *args: Any, **more: Any) -> tuple[Tensor, ...]:
+    """``unbind`` as a copy instead of a view."""
+def unflatten(input: Any, dim: Any, sizes: Any, *, out: Any = None) -> Tensor:
+    """Dimension ``dim`` as several of the given ``sizes``, one of which may be -1.
+
+    >>> torch.zeros(3, 8).unflatten(1, (2, -1)).shape
+    torch.Size([3, 2, 4])
+    """
+def unfold_copy(input: Any, *args: Any, **more: Any) -> Tensor:
+    """``unfold`` as a copy instead of a view."""
 @overload
-def unique(input: Any, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: Any = None) -> Tensor: ...
+def unique(input: Any, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: Any = None) -> Tensor:
+    """The distinct elements (or slices along ``dim``) in order; on request where each went, and how often it occurs.
+
+    >>> torch.unique(torch.tensor([3, 1, 1]), return_counts=True)
+    (tensor([1, 3]), tensor([2, 1]))
+    """
 @overload
 def unique(input: Any, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: Any = None) -> Any: ...
 @overload
-def unique_consecutive(input: Any, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: Any = None) -> Tensor: ...
+def unique_consecutive(input: Any, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: Any = None) -> Tensor:
+    """The elements (or slices along ``dim``) without repetitions of the one before; on request, inverse and counts."""
 @overload
 def unique_consecutive(input: Any, return_inverse: _bool = False, return_counts: _bool = False, dim: Any = None) -> Any: ...
-def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]: ...
-def unsafe_chunk(input: Any, chunks: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def unsafe_split(tensor: Any, split_size: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def unsafe_split_with_sizes(tensor: Any, split_sizes: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def unsqueeze(input: Any, dim: Any, *, out: Any = None) -> Tensor: ...
-def unsqueeze_copy(input: Any, *args: Any, **more: Any) -> Tensor: ...
-def vander(x: Any, N: Any = None, increasing: _bool = False, *, out: Any = None) -> Tensor: ...
-def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> Tensor: ...
-def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> tuple[Tensor, Tensor]: ...
-def vdot(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def view_as_complex(input: Tensor) -> Tensor: ...
-def view_as_real(input: Any, *, out: Any = None) -> Tensor: ...
-def view_copy(input: Any, *args: Any, **more: Any) -> Tensor: ...
-def vsplit(input: Any, indices_or_sections: Any, *, out: Any = None) -> tuple[Tensor, ...]: ...
-def vstack(tensors: Any, *, out: Any = None) -> Tensor: ...
+def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates, a tensor for each dimension, of positions in an array of ``shape`` that is counted row by row.
+
+    >>> torch.unravel_index(torch.tensor([5, 1]), (2, 3))
+    (tensor([1, 0]), tensor([2, 1]))
+    """
+def unsafe_chunk(input: Any, chunks: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """``chunk`` into copies that may be written to."""
+def unsafe_split(tensor: Any, split_size: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """``split`` into tensors that look at the same memory and do not count as its views."""
+def unsafe_split_with_sizes(tensor: Any, split_sizes: Any, dim: Any = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """``split_with_sizes`` into tensors that look at the same memory and do not count as its views."""
+def unsqueeze(input: Any, dim: Any, *, out: Any = None) -> Tensor:
+    """A view with a dimension of size 1 more, at ``dim``.
+
+    >>> torch.zeros(3).unsqueeze(0).shape
+    torch.Size([1, 3])
+    """
+def unsqueeze_copy(input: Any, *args: Any, **more: Any) -> Tensor:
+    """``unsqueeze`` as a copy instead of a view."""
+def vander(x: Any, N: Any = None, increasing: _bool = False, *, out: Any = None) -> Tensor:
+    """The Vandermonde matrix of a vector; the powers go down unless ``increasing``."""
+def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> Tensor:
+    """The variance of all elements, or over ``dim``; ``correction`` is taken off the count (1: unbiased)."""
+def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> tuple[Tensor, Tensor]:
+    """Variance and mean of all elements, or over ``dim``; ``correction`` is taken off the count (1: unbiased)."""
+def vdot(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """Inner product with the first vector conjugated."""
+def view_as_complex(input: Tensor) -> Tensor:
+    """A real tensor with a last dimension of two as a complex one, in the same memory; pairs begin at even places of
+    it.
+
+    >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, -4.0]]))
+    tensor([1.+2.j, 3.-4.j])
+    """
+def view_as_real(input: Any, *, out: Any = None) -> Tensor:
+    """A complex tensor as a real one with a last dimension of 2, in the same memory."""
+def view_copy(input: Any, *args: Any, **more: Any) -> Tensor:
+    """``view`` as a copy instead of a view."""
+def vsplit(input: Any, indices_or_sections: Any, *, out: Any = None) -> tuple[Tensor, ...]:
+    """``tensor_split`` along rows."""
+def vstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Tensors one after another along rows; vectors are rows."""
 @overload
-def where(condition: Any) -> tuple[Tensor, ...]: ...
+def where(condition: Any) -> tuple[Tensor, ...]:
+    """``input`` where ``condition`` holds, ``other`` elsewhere; all broadcast.
+
+    With ``condition`` alone: its true places, a tuple with one index tensor for each dimension.
+
+    >>> x = torch.tensor([-1.0, 2.0])
+    >>> torch.where(x > 0, x, 0.0)
+    tensor([0., 2.])
+    >>> torch.where(x > 0)
+    (tensor([1]),)
+    """
 @overload
 def where(condition: Any, input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def xlogy(input: Any, other: Any, *, out: Any = None) -> Tensor: ...
-def xlogy_(input: Any, other: Any) -> Tensor: ...
-def zero_(self: Tensor) -> Tensor: ...
-def zeros(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor: ...
-def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, pin_memory: _bool = False) -> Tensor: ...
+def xlogy(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+def xlogy_(input: Any, other: Any) -> Tensor:
+    """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+def zero_(self: Tensor) -> Tensor:
+    """Write 0 everywhere."""
+def zeros(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Any = None) -> Tensor:
+    """A tensor of the given sizes, filled with 0."""
+def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, memory_format: Any = None, pin_memory: _bool = False) -> Tensor:
+    """A tensor of the shape and type of ``input``, filled with 0."""

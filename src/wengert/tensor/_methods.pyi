@@ -70,555 +70,1490 @@ class Methods:
     def __pos__(self) -> Tensor: ...
     def __abs__(self) -> Tensor: ...
     def __invert__(self) -> Tensor: ...
-    def _conj(self) -> Tensor: ...
-    def _conj_physical(self, *, out: Any = None) -> Tensor: ...
-    def _indices(self) -> Tensor: ...
-    def _neg_view(self) -> Tensor: ...
-    def _nnz(self) -> _int: ...
-    def _typed_storage(self) -> Any: ...
-    def _values(self) -> Tensor: ...
-    def abs(self) -> Tensor: ...
-    def abs_(self) -> Tensor: ...
-    def absolute(self) -> Tensor: ...
-    def absolute_(self) -> Tensor: ...
-    def acos(self) -> Tensor: ...
-    def acos_(self) -> Tensor: ...
-    def acosh(self) -> Tensor: ...
-    def acosh_(self) -> Tensor: ...
-    def add(self, other: Any, *, alpha: Any = 1) -> Tensor: ...
-    def add_(self, other: Any, *, alpha: Any = 1) -> Tensor: ...
-    def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor: ...
-    def addcdiv_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor: ...
-    def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor: ...
-    def addcmul_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor: ...
-    def addmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def addmm_(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def addmv(self, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def addmv_(self, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def addr(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def addr_(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def adjoint(self) -> Tensor: ...
-    def all(self, dim: Any = None, keepdim: _bool = False) -> Tensor: ...
-    def allclose(self, other: Any, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool: ...
-    def amax(self, dim: Any = ..., keepdim: _bool = False) -> Tensor: ...
-    def amin(self, dim: Any = ..., keepdim: _bool = False) -> Tensor: ...
-    def aminmax(self, *, dim: Any = None, keepdim: _bool = False) -> return_types.aminmax: ...
-    def angle(self) -> Tensor: ...
-    def any(self, dim: Any = None, keepdim: _bool = False) -> Tensor: ...
-    def apply_(self, callable: Any) -> Tensor: ...
-    def arccos(self) -> Tensor: ...
-    def arccos_(self) -> Tensor: ...
-    def arccosh(self) -> Tensor: ...
-    def arccosh_(self) -> Tensor: ...
-    def arcsin(self) -> Tensor: ...
-    def arcsin_(self) -> Tensor: ...
-    def arcsinh(self) -> Tensor: ...
-    def arcsinh_(self) -> Tensor: ...
-    def arctan(self) -> Tensor: ...
-    def arctan2(self, other: Any) -> Tensor: ...
-    def arctan2_(self, other: Any) -> Tensor: ...
-    def arctan_(self) -> Tensor: ...
-    def arctanh(self) -> Tensor: ...
-    def arctanh_(self) -> Tensor: ...
-    def argmax(self, dim: Any = None, keepdim: _bool = False) -> Tensor: ...
-    def argmin(self, dim: Any = None, keepdim: _bool = False) -> Tensor: ...
-    def argsort(self, dim: Any = -1, descending: _bool = False, stable: _bool = False) -> Tensor: ...
-    def argwhere(self) -> Tensor: ...
-    def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor: ...
-    def as_strided_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: Any = None) -> Tensor: ...
-    def asin(self) -> Tensor: ...
-    def asin_(self) -> Tensor: ...
-    def asinh(self) -> Tensor: ...
-    def asinh_(self) -> Tensor: ...
-    def atan(self) -> Tensor: ...
-    def atan2(self, other: Any) -> Tensor: ...
-    def atan2_(self, other: Any) -> Tensor: ...
-    def atan_(self) -> Tensor: ...
-    def atanh(self) -> Tensor: ...
-    def atanh_(self) -> Tensor: ...
-    def baddbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def baddbmm_(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
-    def bernoulli(self, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor: ...
-    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor: ...
-    def bfloat16(self, memory_format: Any = ...) -> Tensor: ...
-    def bincount(self, weights: Any = None, minlength: Any = 0) -> Tensor: ...
-    def bitwise_and(self, other: Any) -> Tensor: ...
-    def bitwise_and_(self, other: Any) -> Tensor: ...
-    def bitwise_left_shift(self, other: Any) -> Tensor: ...
-    def bitwise_left_shift_(self, other: Any) -> Tensor: ...
-    def bitwise_not(self) -> Tensor: ...
-    def bitwise_not_(self) -> Tensor: ...
-    def bitwise_or(self, other: Any) -> Tensor: ...
-    def bitwise_or_(self, other: Any) -> Tensor: ...
-    def bitwise_right_shift(self, other: Any) -> Tensor: ...
-    def bitwise_right_shift_(self, other: Any) -> Tensor: ...
-    def bitwise_xor(self, other: Any) -> Tensor: ...
-    def bitwise_xor_(self, other: Any) -> Tensor: ...
-    def bmm(self, mat2: Any) -> Tensor: ...
-    def bool(self, memory_format: Any = ...) -> Tensor: ...
-    def broadcast_to(self, *sizes: Any, size: Any = None) -> Tensor: ...
-    def byte(self, memory_format: Any = ...) -> Tensor: ...
-    def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Any = None) -> Tensor: ...
-    def ccol_indices(self) -> Tensor: ...
-    def cdouble(self, memory_format: Any = ...) -> Tensor: ...
-    def ceil(self) -> Tensor: ...
-    def ceil_(self) -> Tensor: ...
-    def cfloat(self, memory_format: Any = ...) -> Tensor: ...
-    def chain_matmul(self, *matrices: Any) -> Tensor: ...
-    def chalf(self, memory_format: Any = ...) -> Tensor: ...
-    def char(self, memory_format: Any = ...) -> Tensor: ...
-    def cholesky(self, upper: _bool = False) -> Tensor: ...
-    def cholesky_inverse(self, upper: _bool = False) -> Tensor: ...
-    def cholesky_solve(self, L: Any, upper: _bool = False) -> Tensor: ...
-    def chunk(self, chunks: Any, dim: Any = 0) -> tuple[Tensor, ...]: ...
-    def clamp(self, min: Any = None, max: Any = None, **more: Any) -> Tensor: ...
-    def clamp_(self, min: Any = None, max: Any = None) -> Tensor: ...
-    def clamp_max(self, max: Any) -> Tensor: ...
-    def clamp_max_(self, max: Any) -> Tensor: ...
-    def clamp_min(self, min: Any) -> Tensor: ...
-    def clamp_min_(self, min: Any) -> Tensor: ...
-    def clip(self, min: Any = None, max: Any = None, **more: Any) -> Tensor: ...
-    def clip_(self, min: Any = None, max: Any = None) -> Tensor: ...
-    def clone(self, *, memory_format: Any = None) -> Tensor: ...
-    def coalesce(self) -> Tensor: ...
-    def col_indices(self) -> Tensor: ...
-    def combinations(self, r: Any = 2, with_replacement: _bool = False) -> Tensor: ...
-    def conj(self) -> Tensor: ...
-    def conj_physical(self, *, out: Any = None) -> Tensor: ...
-    def conj_physical_(self) -> Tensor: ...
-    def contiguous(self, memory_format: Any = None) -> Tensor: ...
-    def copy_(self, src: Any, non_blocking: _bool = False) -> Tensor: ...
-    def copysign(self, other: Any) -> Tensor: ...
-    def copysign_(self, other: Any) -> Tensor: ...
-    def corrcoef(self) -> Tensor: ...
-    def cos(self) -> Tensor: ...
-    def cos_(self) -> Tensor: ...
-    def cosh(self) -> Tensor: ...
-    def cosh_(self) -> Tensor: ...
-    def count_nonzero(self, dim: Any = None) -> Tensor: ...
-    def cov(self, *, correction: Any = 1, fweights: Any = None, aweights: Any = None) -> Tensor: ...
-    def cpu(self, memory_format: Any = None) -> Tensor: ...
-    def cross(self, other: Any, dim: Any = None) -> Tensor: ...
-    def crow_indices(self) -> Tensor: ...
-    def cuda(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = None) -> Tensor: ...
-    def cummax(self, dim: Any) -> return_types.cummax: ...
-    def cummin(self, dim: Any) -> return_types.cummin: ...
-    def cumprod(self, dim: Any, *, dtype: Any = None) -> Tensor: ...
-    def cumprod_(self, dim: Any, *, dtype: Any = None) -> Tensor: ...
-    def cumsum(self, dim: Any, *, dtype: Any = None) -> Tensor: ...
-    def cumsum_(self, dim: Any, *, dtype: Any = None) -> Tensor: ...
-    def cumulative_trapezoid(self, x: Any = None, *, dx: Any = 1, dim: Any = -1) -> Tensor: ...
-    def deg2rad(self) -> Tensor: ...
-    def deg2rad_(self) -> Tensor: ...
-    def dense_dim(self) -> _int: ...
-    def det(self) -> Tensor: ...
-    def diag(self, diagonal: Any = 0) -> Tensor: ...
-    def diag_embed(self, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> Tensor: ...
-    def diagflat(self, offset: Any = 0) -> Tensor: ...
-    def diagonal(self, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Tensor: ...
-    def diagonal_scatter(self, src: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Tensor: ...
-    def diff(self, n: Any = 1, dim: Any = -1, prepend: Any = None, append: Any = None) -> Tensor: ...
-    def digamma(self) -> Tensor: ...
-    def digamma_(self) -> Tensor: ...
-    def dim_order(self, *, ambiguity_check: _bool | list[Any] = False) -> tuple[_int, ...]: ...
-    def dist(self, other: Any, p: Any = 2) -> Tensor: ...
-    def div(self, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Tensor: ...
-    def div_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor: ...
-    def divide(self, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Tensor: ...
-    def divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor: ...
-    def dot(self, tensor: Any) -> Tensor: ...
-    def double(self, memory_format: Any = ...) -> Tensor: ...
-    def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]: ...
-    def eig(self, *args: Any, **kwargs: Any) -> NoReturn: ...
-    def eq(self, other: Any) -> Tensor: ...
-    def eq_(self, other: Any) -> Tensor: ...
-    def equal(self, other: Any) -> _bool: ...
-    def erf(self) -> Tensor: ...
-    def erf_(self) -> Tensor: ...
-    def erfc(self) -> Tensor: ...
-    def erfc_(self) -> Tensor: ...
-    def erfinv(self) -> Tensor: ...
-    def erfinv_(self) -> Tensor: ...
-    def exp(self) -> Tensor: ...
-    def exp2(self) -> Tensor: ...
-    def exp2_(self) -> Tensor: ...
-    def exp_(self) -> Tensor: ...
-    def expand(self, *args: Any, size: Any = ..., implicit: _bool = False) -> Tensor: ...
-    def expand_as(self, other: Tensor) -> Tensor: ...
-    def expm1(self) -> Tensor: ...
-    def expm1_(self) -> Tensor: ...
-    def exponential_(self, lambd: _float = 1.0, *, generator: Any = None) -> Tensor: ...
-    def fill_(self, value: Any) -> Tensor: ...
-    def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Tensor: ...
-    def fix(self) -> Tensor: ...
-    def fix_(self) -> Tensor: ...
-    def flatten(self, start_dim: Any = 0, end_dim: Any = -1) -> Tensor: ...
-    def flip(self, *args: Any, dims: Any = ...) -> Tensor: ...
-    def fliplr(self) -> Tensor: ...
-    def flipud(self) -> Tensor: ...
-    def float(self, memory_format: Any = ...) -> Tensor: ...
-    def float_power(self, exponent: Any) -> Tensor: ...
-    def float_power_(self, exponent: Any) -> Tensor: ...
-    def floor(self) -> Tensor: ...
-    def floor_(self) -> Tensor: ...
-    def floor_divide(self, other: Any) -> Tensor: ...
-    def floor_divide_(self, other: Any) -> Tensor: ...
-    def fmax(self, other: Any) -> Tensor: ...
-    def fmin(self, other: Any) -> Tensor: ...
-    def fmod(self, other: Any) -> Tensor: ...
-    def fmod_(self, other: Any) -> Tensor: ...
-    def frac(self) -> Tensor: ...
-    def frac_(self) -> Tensor: ...
-    def frexp(self) -> return_types.frexp: ...
-    def gather(self, dim: Any, index: Any, *, sparse_grad: _bool = False) -> Tensor: ...
-    def gcd(self, other: Any) -> Tensor: ...
-    def gcd_(self, other: Any) -> Tensor: ...
-    def ge(self, other: Any) -> Tensor: ...
-    def ge_(self, other: Any) -> Tensor: ...
-    def geometric_(self, p: _float, *, generator: Any = None) -> Tensor: ...
-    def geqrf(self, *, out: Any = None) -> return_types.geqrf: ...
-    def ger(self, vec2: Any) -> Tensor: ...
-    def greater(self, other: Any) -> Tensor: ...
-    def greater_(self, other: Any) -> Tensor: ...
-    def greater_equal(self, other: Any) -> Tensor: ...
-    def greater_equal_(self, other: Any) -> Tensor: ...
-    def gt(self, other: Any) -> Tensor: ...
-    def gt_(self, other: Any) -> Tensor: ...
-    def half(self, memory_format: Any = ...) -> Tensor: ...
-    def hardshrink(self, lambd: Any = 0.5) -> Tensor: ...
-    def hash_tensor(self, dim: Any = ..., *, keepdim: _bool = False, mode: _int = 0, out: Any = None) -> Tensor: ...
-    def heaviside(self, values: Any) -> Tensor: ...
-    def heaviside_(self, values: Any) -> Tensor: ...
-    def histc(self, bins: Any = 100, min: Any = 0, max: Any = 0) -> Tensor: ...
-    def histogram(self, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False, **more: Any) -> return_types.histogram: ...
-    def hsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]: ...
-    def hypot(self, other: Any) -> Tensor: ...
-    def hypot_(self, other: Any) -> Tensor: ...
-    def i0(self) -> Tensor: ...
-    def i0_(self) -> Tensor: ...
-    def igamma(self, other: Any) -> Tensor: ...
-    def igamma_(self, other: Any) -> Tensor: ...
-    def igammac(self, other: Any) -> Tensor: ...
-    def igammac_(self, other: Any) -> Tensor: ...
-    def index_add(self, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Tensor: ...
-    def index_add_(self, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Tensor: ...
-    def index_copy(self, dim: Any, index: Any, source: Any) -> Tensor: ...
-    def index_copy_(self, dim: Any, index: Any, source: Any) -> Tensor: ...
-    def index_fill(self, dim: Any, index: Any, value: Any) -> Tensor: ...
-    def index_fill_(self, dim: Any, index: Any, value: Any) -> Tensor: ...
-    def index_put(self, indices: Any, values: Any, accumulate: _bool = False) -> Tensor: ...
-    def index_put_(self, indices: Any, values: Any, accumulate: _bool = False) -> Tensor: ...
-    def index_reduce(self, dim: _int, index: Any, source: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor: ...
-    def index_reduce_(self, dim: _int, index: Any, source: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor: ...
-    def index_select(self, dim: Any, index: Any) -> Tensor: ...
-    def indices(self) -> Tensor: ...
-    def inner(self, other: Any) -> Tensor: ...
-    def int(self, memory_format: Any = ...) -> Tensor: ...
-    def inverse(self) -> Tensor: ...
-    def is_coalesced(self) -> _bool: ...
-    def is_nonzero(self) -> _bool: ...
-    def is_same_size(self, other: Any) -> _bool: ...
-    def isclose(self, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: _bool = False) -> Tensor: ...
-    def isfinite(self) -> Tensor: ...
-    def isinf(self) -> Tensor: ...
-    def isnan(self) -> Tensor: ...
-    def isneginf(self) -> Tensor: ...
-    def isposinf(self) -> Tensor: ...
-    def isreal(self) -> Tensor: ...
-    def istft(self, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: Any = None, length: Any = None, return_complex: _bool = False) -> Tensor: ...
-    def kron(self, other: Any) -> Tensor: ...
-    def kthvalue(self, k: Any, dim: Any = -1, keepdim: _bool = False) -> return_types.kthvalue: ...
-    def lcm(self, other: Any) -> Tensor: ...
-    def lcm_(self, other: Any) -> Tensor: ...
-    def ldexp(self, other: Any) -> Tensor: ...
-    def ldexp_(self, other: Any) -> Tensor: ...
-    def le(self, other: Any) -> Tensor: ...
-    def le_(self, other: Any) -> Tensor: ...
-    def lerp(self, end: Any, weight: Any) -> Tensor: ...
-    def lerp_(self, end: Any, weight: Any) -> Tensor: ...
-    def less(self, other: Any) -> Tensor: ...
-    def less_(self, other: Any) -> Tensor: ...
-    def less_equal(self, other: Any) -> Tensor: ...
-    def less_equal_(self, other: Any) -> Tensor: ...
-    def lgamma(self) -> Tensor: ...
-    def lgamma_(self) -> Tensor: ...
-    def log(self) -> Tensor: ...
-    def log10(self) -> Tensor: ...
-    def log10_(self) -> Tensor: ...
-    def log1p(self) -> Tensor: ...
-    def log1p_(self) -> Tensor: ...
-    def log2(self) -> Tensor: ...
-    def log2_(self) -> Tensor: ...
-    def log_(self) -> Tensor: ...
-    def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Any = None) -> Tensor: ...
-    def log_softmax(self, dim: Any, dtype: Any = None) -> Tensor: ...
-    def logaddexp(self, other: Any) -> Tensor: ...
-    def logaddexp2(self, other: Any) -> Tensor: ...
-    def logcumsumexp(self, dim: Any) -> Tensor: ...
-    def logdet(self) -> Tensor: ...
-    def logical_and(self, other: Any) -> Tensor: ...
-    def logical_and_(self, other: Any) -> Tensor: ...
-    def logical_not(self) -> Tensor: ...
-    def logical_not_(self) -> Tensor: ...
-    def logical_or(self, other: Any) -> Tensor: ...
-    def logical_or_(self, other: Any) -> Tensor: ...
-    def logical_xor(self, other: Any) -> Tensor: ...
-    def logical_xor_(self, other: Any) -> Tensor: ...
-    def logit(self, eps: Any = None) -> Tensor: ...
-    def logit_(self, eps: Any = None) -> Tensor: ...
-    def logsumexp(self, dim: Any, keepdim: _bool = False) -> Tensor: ...
-    def long(self, memory_format: Any = ...) -> Tensor: ...
-    def lstsq(self, *args: Any, **kwargs: Any) -> NoReturn: ...
-    def lt(self, other: Any) -> Tensor: ...
-    def lt_(self, other: Any) -> Tensor: ...
-    def lu(self, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any: ...
-    def lu_solve(self, LU_data: Any, LU_pivots: Any) -> Tensor: ...
-    def map2_(self, x: Tensor, y: Tensor, callable: Any) -> Tensor: ...
-    def map_(self, other: Tensor, callable: Any) -> Tensor: ...
-    def masked_fill(self, mask: Any, value: Any) -> Tensor: ...
-    def masked_fill_(self, mask: Any, value: Any) -> Tensor: ...
-    def masked_scatter(self, mask: Any, source: Any) -> Tensor: ...
-    def masked_scatter_(self, mask: Any, source: Any) -> Tensor: ...
-    def masked_select(self, mask: Any) -> Tensor: ...
-    def matmul(self, other: Any) -> Tensor: ...
-    def matrix_exp(self) -> Tensor: ...
-    def matrix_power(self, n: Any) -> Tensor: ...
+    def _conj(self) -> Tensor:
+        """The complex conjugate as a view: ``is_conj()`` holds, and what is written to it is written, conjugated, to
+        ``input``.
+
+        A real tensor is its own conjugate.
+
+        >>> x = torch.tensor([1 + 2j])
+        >>> x.conj().mul_(1j)
+        tensor([2.+1.j])
+        >>> x
+        tensor([2.-1.j])
+        """
+    def _conj_physical(self, *, out: Any = None) -> Tensor:
+        """The complex conjugate in memory of its own; a real tensor is its own."""
+    def _indices(self) -> Tensor:
+        """Part of sparse tensors only."""
+    def _neg_view(self) -> Tensor:
+        """The negative as a view: ``is_neg()`` holds; what is written to it is written to ``input`` with the other sign."""
+    def _nnz(self) -> _int:
+        """Part of sparse tensors only."""
+    def _typed_storage(self) -> Any:
+        """The memory that the tensor looks at, as elements of its type."""
+    def _values(self) -> Tensor:
+        """Part of sparse tensors only."""
+    def abs(self) -> Tensor:
+        """Absolute value; of complex numbers, the (real) magnitude. The gradient at zero is zero."""
+    def abs_(self) -> Tensor:
+        """Absolute value; of complex numbers, the (real) magnitude. The gradient at zero is zero."""
+    def absolute(self) -> Tensor:
+        """Absolute value; of complex numbers, the (real) magnitude. The gradient at zero is zero."""
+    def absolute_(self) -> Tensor:
+        """Absolute value; of complex numbers, the (real) magnitude. The gradient at zero is zero."""
+    def acos(self) -> Tensor:
+        """Inverse of the cosine; NaN outside [-1, 1]."""
+    def acos_(self) -> Tensor:
+        """Inverse of the cosine; NaN outside [-1, 1]."""
+    def acosh(self) -> Tensor:
+        """Inverse of the hyperbolic cosine; NaN below 1."""
+    def acosh_(self) -> Tensor:
+        """Inverse of the hyperbolic cosine; NaN below 1."""
+    def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """``input + alpha * other``, broadcast; for bool tensors, "or".
+
+        >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0]), alpha=2)
+        tensor([21., 22.])
+        """
+    def add_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """``input + alpha * other``, broadcast; for bool tensors, "or".
+
+        >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0]), alpha=2)
+        tensor([21., 22.])
+        """
+    def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * sum_b(batch1[b] @ batch2[b])``."""
+    def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * sum_b(batch1[b] @ batch2[b])``."""
+    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+        """``input + value * tensor1 / tensor2``, broadcast; ``RuntimeError`` for two integer tensors."""
+    def addcdiv_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+        """``input + value * tensor1 / tensor2``, broadcast; ``RuntimeError`` for two integer tensors."""
+    def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+        """``input + value * tensor1 * tensor2``, broadcast."""
+    def addcmul_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+        """``input + value * tensor1 * tensor2``, broadcast."""
+    def addmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to ``(n, m)``."""
+    def addmm_(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to ``(n, m)``."""
+    def addmv(self, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * (mat @ vec)``."""
+    def addmv_(self, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * (mat @ vec)``."""
+    def addr(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * outer(vec1, vec2)``."""
+    def addr_(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * outer(vec1, vec2)``."""
+    def adjoint(self) -> Tensor:
+        """The matrices of ``input`` transposed and conjugated."""
+    def all(self, dim: Any = None, keepdim: _bool = False) -> Tensor:
+        """Whether all elements are true (not zero), of everything or over ``dim``."""
+    def allclose(self, other: Any, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
+        """Whether all elements are close (see ``isclose``), as a Python truth value."""
+    def amax(self, dim: Any = ..., keepdim: _bool = False) -> Tensor:
+        """The largest values over ``dim`` (an int or several; everything if empty); ties share the gradient."""
+    def amin(self, dim: Any = ..., keepdim: _bool = False) -> Tensor:
+        """The smallest values over ``dim`` (an int or several; everything if empty); ties share the gradient."""
+    def aminmax(self, *, dim: Any = None, keepdim: _bool = False) -> return_types.aminmax:
+        """``(min, max)`` of everything or over ``dim``.
+
+        >>> low, high = torch.aminmax(torch.tensor([3, 1, 2]))
+        >>> low, high
+        (tensor(1), tensor(3))
+        """
+    def angle(self) -> Tensor:
+        """The angle of a complex number, in radians; of a real one, 0 or pi (NaN stays NaN)."""
+    def any(self, dim: Any = None, keepdim: _bool = False) -> Tensor:
+        """Whether any elements are true (not zero), of everything or over ``dim``."""
+    def apply_(self, callable: Any) -> Tensor:
+        """Put ``callable(value)`` in place of every value."""
+    def arccos(self) -> Tensor:
+        """Inverse of the cosine; NaN outside [-1, 1]."""
+    def arccos_(self) -> Tensor:
+        """Inverse of the cosine; NaN outside [-1, 1]."""
+    def arccosh(self) -> Tensor:
+        """Inverse of the hyperbolic cosine; NaN below 1."""
+    def arccosh_(self) -> Tensor:
+        """Inverse of the hyperbolic cosine; NaN below 1."""
+    def arcsin(self) -> Tensor:
+        """Inverse of the sine; NaN outside [-1, 1]."""
+    def arcsin_(self) -> Tensor:
+        """Inverse of the sine; NaN outside [-1, 1]."""
+    def arcsinh(self) -> Tensor:
+        """Inverse of the hyperbolic sine."""
+    def arcsinh_(self) -> Tensor:
+        """Inverse of the hyperbolic sine."""
+    def arctan(self) -> Tensor:
+        """Inverse of the tangent, in (-pi/2, pi/2)."""
+    def arctan2(self, other: Any) -> Tensor:
+        """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
+    def arctan2_(self, other: Any) -> Tensor:
+        """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
+    def arctan_(self) -> Tensor:
+        """Inverse of the tangent, in (-pi/2, pi/2)."""
+    def arctanh(self) -> Tensor:
+        """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
+    def arctanh_(self) -> Tensor:
+        """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
+    def argmax(self, dim: Any = None, keepdim: _bool = False) -> Tensor:
+        """The place of the largest element along ``dim``, or of all in row-major order; int64."""
+    def argmin(self, dim: Any = None, keepdim: _bool = False) -> Tensor:
+        """The place of the smallest element along ``dim``, or of all in row-major order; int64."""
+    def argsort(self, dim: Any = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
+        """The places of the elements in sorted order along ``dim``; int64."""
+    def argwhere(self) -> Tensor:
+        """The places of all elements that are not zero, one a row: ``(count, ndim)``, int64."""
+    def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+        """A view of the tensor's memory with the given sizes, steps (in elements) and beginning.
+
+        >>> torch.as_strided(torch.arange(4), (2, 2), (1, 2))
+        tensor([[0, 2],
+                [1, 3]])
+        """
+    def as_strided_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """``as_strided`` in place: this tensor becomes that view of its memory."""
+    def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+        """A copy of ``input`` with ``src`` written where ``as_strided`` would look; refused for a gradient of what is not
+        contiguous.
+
+        >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
+        tensor([1., 0., 1., 0.])
+        """
+    def asin(self) -> Tensor:
+        """Inverse of the sine; NaN outside [-1, 1]."""
+    def asin_(self) -> Tensor:
+        """Inverse of the sine; NaN outside [-1, 1]."""
+    def asinh(self) -> Tensor:
+        """Inverse of the hyperbolic sine."""
+    def asinh_(self) -> Tensor:
+        """Inverse of the hyperbolic sine."""
+    def atan(self) -> Tensor:
+        """Inverse of the tangent, in (-pi/2, pi/2)."""
+    def atan2(self, other: Any) -> Tensor:
+        """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
+    def atan2_(self, other: Any) -> Tensor:
+        """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
+    def atan_(self) -> Tensor:
+        """Inverse of the tangent, in (-pi/2, pi/2)."""
+    def atanh(self) -> Tensor:
+        """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
+    def atanh_(self) -> Tensor:
+        """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
+    def baddbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * (batch1 @ batch2)``, batched."""
+    def baddbmm_(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """``beta * input + alpha * (batch1 @ batch2)``, batched."""
+    def bernoulli(self, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+        """One with probability ``input`` (or ``p``) for each element, else zero."""
+    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+        """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
+    def bfloat16(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.bfloat16."""
+    def bincount(self, weights: Any = None, minlength: Any = 0) -> Tensor:
+        """How often each of 0, 1, 2 … occurs in ``input`` (one dimension), or the sums of its ``weights``.
+
+        >>> torch.bincount(torch.tensor([1, 1, 3]))
+        tensor([0, 2, 0, 1])
+        """
+    def bitwise_and(self, other: Any) -> Tensor:
+        """``input & other`` of integers or truth values."""
+    def bitwise_and_(self, other: Any) -> Tensor:
+        """``input & other`` of integers or truth values."""
+    def bitwise_left_shift(self, other: Any) -> Tensor:
+        """``input << other``, elementwise; zero once every bit has left."""
+    def bitwise_left_shift_(self, other: Any) -> Tensor:
+        """``input << other``, elementwise; zero once every bit has left."""
+    def bitwise_not(self) -> Tensor:
+        """``~input``: the complement of integers, the opposite of truth values."""
+    def bitwise_not_(self) -> Tensor:
+        """``~input``: the complement of integers, the opposite of truth values."""
+    def bitwise_or(self, other: Any) -> Tensor:
+        """``input | other`` of integers or truth values."""
+    def bitwise_or_(self, other: Any) -> Tensor:
+        """``input | other`` of integers or truth values."""
+    def bitwise_right_shift(self, other: Any) -> Tensor:
+        """``input >> other``, elementwise; the sign is kept."""
+    def bitwise_right_shift_(self, other: Any) -> Tensor:
+        """``input >> other``, elementwise; the sign is kept."""
+    def bitwise_xor(self, other: Any) -> Tensor:
+        """``input ^ other`` of integers or truth values."""
+    def bitwise_xor_(self, other: Any) -> Tensor:
+        """``input ^ other`` of integers or truth values."""
+    def bmm(self, mat2: Any) -> Tensor:
+        """Batched matrix product ``(b, n, k) @ (b, k, m) -> (b, n, m)``."""
+    def bool(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.bool."""
+    def broadcast_to(self, *sizes: Any, size: Any = None) -> Tensor:
+        """The tensor in larger sizes, with the elements repeated without copying them: ``expand``."""
+    def byte(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.uint8."""
+    def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Any = None) -> Tensor:
+        """Fill with Cauchy numbers."""
+    def ccol_indices(self) -> Tensor:
+        """Part of sparse tensors only."""
+    def cdouble(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.complex128."""
+    def ceil(self) -> Tensor:
+        """The smallest integer not below each element."""
+    def ceil_(self) -> Tensor:
+        """The smallest integer not below each element."""
+    def cfloat(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.complex64."""
+    def chain_matmul(self, *matrices: Any) -> Tensor:
+        """The product of several matrices, in the cheapest order."""
+    def chalf(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.complex32."""
+    def char(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.int8."""
+    def cholesky(self, upper: _bool = False) -> Tensor:
+        """``linalg.cholesky`` under its old name."""
+    def cholesky_inverse(self, upper: _bool = False) -> Tensor:
+        """The inverse of ``A`` from its Cholesky factor ``L``."""
+    def cholesky_solve(self, L: Any, upper: _bool = False) -> Tensor:
+        """``X`` with ``A @ X = input`` from the Cholesky factor ``L`` of ``A``; batches broadcast."""
+    def chunk(self, chunks: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+        """At most ``chunks`` views of equal length along ``dim``, the last one shorter where needed."""
+    def clamp(self, min: Any = None, max: Any = None, **more: Any) -> Tensor:
+        """Limit to ``[min, max]``; numbers or tensors, either may be None. The gradient is one at the limits, zero outside.
+
+        >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
+        tensor([0.0000, 0.5000, 1.0000])
+        """
+    def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
+        """``clamp`` in place."""
+    def clamp_max(self, max: Any) -> Tensor:
+        """The smaller of each element and ``max``, a number or a tensor."""
+    def clamp_max_(self, max: Any) -> Tensor:
+        """The smaller of each element and ``max``, a number or a tensor."""
+    def clamp_min(self, min: Any) -> Tensor:
+        """The larger of each element and ``min``, a number or a tensor."""
+    def clamp_min_(self, min: Any) -> Tensor:
+        """The larger of each element and ``min``, a number or a tensor."""
+    def clip(self, min: Any = None, max: Any = None, **more: Any) -> Tensor:
+        """Limit to ``[min, max]``; numbers or tensors, either may be None. The gradient is one at the limits, zero outside.
+
+        >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
+        tensor([0.0000, 0.5000, 1.0000])
+        """
+    def clip_(self, min: Any = None, max: Any = None) -> Tensor:
+        """``clamp`` in place."""
+    def clone(self, *, memory_format: Any = None) -> Tensor:
+        """A copy, with the history of ``input``."""
+    def coalesce(self) -> Tensor:
+        """Part of sparse tensors only."""
+    def col_indices(self) -> Tensor:
+        """Part of sparse tensors only."""
+    def combinations(self, r: Any = 2, with_replacement: _bool = False) -> Tensor:
+        """All subsets of ``r`` elements of a vector in order, a row each; ``with_replacement``: elements may repeat."""
+    def conj(self) -> Tensor:
+        """The complex conjugate as a view: ``is_conj()`` holds, and what is written to it is written, conjugated, to
+        ``input``.
+
+        A real tensor is its own conjugate.
+
+        >>> x = torch.tensor([1 + 2j])
+        >>> x.conj().mul_(1j)
+        tensor([2.+1.j])
+        >>> x
+        tensor([2.-1.j])
+        """
+    def conj_physical(self, *, out: Any = None) -> Tensor:
+        """The complex conjugate in memory of its own; a real tensor is its own."""
+    def conj_physical_(self) -> Tensor:
+        """The complex conjugate, as a new tensor."""
+    def contiguous(self, memory_format: Any = None) -> Tensor:
+        """The tensor with its elements in order in memory: itself if they are."""
+    def copy_(self, src: Any, non_blocking: _bool = False) -> Tensor:
+        """Write ``src`` (broadcast, converted) into this tensor's memory."""
+    def copysign(self, other: Any) -> Tensor:
+        """The magnitude of ``input`` with the sign of ``other``."""
+    def copysign_(self, other: Any) -> Tensor:
+        """The magnitude of ``input`` with the sign of ``other``."""
+    def corrcoef(self) -> Tensor:
+        """The correlation matrix of variables (rows) over observations (columns)."""
+    def cos(self) -> Tensor:
+        """Cosine, of radians."""
+    def cos_(self) -> Tensor:
+        """Cosine, of radians."""
+    def cosh(self) -> Tensor:
+        """Hyperbolic cosine."""
+    def cosh_(self) -> Tensor:
+        """Hyperbolic cosine."""
+    def count_nonzero(self, dim: Any = None) -> Tensor:
+        """How many elements are not zero, of everything or over ``dim``; int64."""
+    def cov(self, *, correction: Any = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+        """The covariance matrix of variables (rows) over observations (columns), which may be repeated or weighted."""
+    def cpu(self, memory_format: Any = None) -> Tensor:
+        """The tensor on the CPU: itself if it is there, else a copy, through which gradients pass."""
+    def cross(self, other: Any, dim: Any = None) -> Tensor:
+        """The cross product along ``dim``, by default the first dimension of length 3."""
+    def crow_indices(self) -> Tensor:
+        """Part of sparse tensors only."""
+    def cuda(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = None) -> Tensor:
+        """The tensor on a GPU: itself if it is there, else a copy, through which gradients pass."""
+    def cummax(self, dim: Any) -> return_types.cummax:
+        """The largest element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."""
+    def cummin(self, dim: Any) -> return_types.cummin:
+        """The smallest element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."""
+    def cumprod(self, dim: Any, *, dtype: Any = None) -> Tensor:
+        """Running products along ``dim``.
+
+        >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+        tensor([1, 2, 6])
+        """
+    def cumprod_(self, dim: Any, *, dtype: Any = None) -> Tensor:
+        """Running products along ``dim``.
+
+        >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+        tensor([1, 2, 6])
+        """
+    def cumsum(self, dim: Any, *, dtype: Any = None) -> Tensor:
+        """Running sums along ``dim``.
+
+        >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+        tensor([1, 3, 6])
+        """
+    def cumsum_(self, dim: Any, *, dtype: Any = None) -> Tensor:
+        """Running sums along ``dim``.
+
+        >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+        tensor([1, 3, 6])
+        """
+    def cumulative_trapezoid(self, x: Any = None, *, dx: Any = 1, dim: Any = -1) -> Tensor:
+        """The running integral of samples ``y`` by the trapezoidal rule along ``dim``."""
+    def deg2rad(self) -> Tensor:
+        """Degrees as radians."""
+    def deg2rad_(self) -> Tensor:
+        """Degrees as radians."""
+    def dense_dim(self) -> _int:
+        """The number of dimensions without coordinates: all."""
+    def det(self) -> Tensor:
+        """The determinant of square matrices."""
+    def diag(self, diagonal: Any = 0) -> Tensor:
+        """The diagonal of a matrix, or the matrix with this diagonal."""
+    def diag_embed(self, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> Tensor:
+        """Matrices in the plane of two new dimensions with the last one of ``input`` on a diagonal, zero elsewhere."""
+    def diagflat(self, offset: Any = 0) -> Tensor:
+        """The matrix with all elements of ``input`` on a diagonal."""
+    def diagonal(self, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Tensor:
+        """The diagonal ``offset`` above the main one in the plane of two dimensions, as the last dimension of a view.
+
+        >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
+        """
+    def diagonal_scatter(self, src: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Tensor:
+        """A copy of ``input`` with ``src`` on a diagonal."""
+    def diff(self, n: Any = 1, dim: Any = -1, prepend: Any = None, append: Any = None) -> Tensor:
+        """The ``n``-th difference of neighbours along ``dim``, after ``prepend`` and ``append`` are joined on.
+
+        >>> torch.diff(torch.tensor([1, 4, 9]))
+        tensor([3, 5])
+        """
+    def digamma(self) -> Tensor:
+        """Logarithmic derivative of the gamma function."""
+    def digamma_(self) -> Tensor:
+        """Logarithmic derivative of the gamma function."""
+    def dim_order(self, *, ambiguity_check: _bool | list[Any] = False) -> tuple[_int, ...]:
+        """The dimensions from the largest to the smallest step in memory.
+
+        ``ambiguity_check=True`` refuses a tensor whose dimensions could be told in another order too (a size of one, steps
+        that are equal); a list of memory formats does so only if it is in none or in several of these.
+        """
+    def dist(self, other: Any, p: Any = 2) -> Tensor:
+        """The ``p``-norm of ``input - other``, which broadcast."""
+    def div(self, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Tensor:
+        """``input / other``, broadcast; integers divide to the default floating type.
+
+        ``rounding_mode``: None, ``"trunc"`` (towards zero) or ``"floor"``; with the latter two integers stay integers.
+
+        >>> torch.div(torch.tensor([-3, 4]), 2, rounding_mode="floor")
+        tensor([-2,  2])
+        """
+    def div_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """``div`` in place."""
+    def divide(self, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Tensor:
+        """``input / other``, broadcast; integers divide to the default floating type.
+
+        ``rounding_mode``: None, ``"trunc"`` (towards zero) or ``"floor"``; with the latter two integers stay integers.
+
+        >>> torch.div(torch.tensor([-3, 4]), 2, rounding_mode="floor")
+        tensor([-2,  2])
+        """
+    def divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """``div`` in place."""
+    def dot(self, tensor: Any) -> Tensor:
+        """Inner product of two vectors of one length (no conjugation)."""
+    def double(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.float64."""
+    def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """``tensor_split`` along the third dimension."""
+    def eig(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Removed: raises ``RuntimeError``."""
+    def eq(self, other: Any) -> Tensor:
+        """``input == other``, elementwise."""
+    def eq_(self, other: Any) -> Tensor:
+        """``input == other``, elementwise."""
+    def equal(self, other: Any) -> _bool:
+        """Whether both tensors have the same shape and the same elements, as a Python truth value."""
+    def erf(self) -> Tensor:
+        """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0.
+
+        >>> torch.erf(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8427])
+        """
+    def erf_(self) -> Tensor:
+        """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0.
+
+        >>> torch.erf(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8427])
+        """
+    def erfc(self) -> Tensor:
+        """``1 - erf(input)`` without cancellation."""
+    def erfc_(self) -> Tensor:
+        """``1 - erf(input)`` without cancellation."""
+    def erfinv(self) -> Tensor:
+        """Inverse of ``erf``; infinite at -1 and 1, NaN outside."""
+    def erfinv_(self) -> Tensor:
+        """Inverse of ``erf``; infinite at -1 and 1, NaN outside."""
+    def exp(self) -> Tensor:
+        """``e ** input``."""
+    def exp2(self) -> Tensor:
+        """``2 ** input``."""
+    def exp2_(self) -> Tensor:
+        """``2 ** input``."""
+    def exp_(self) -> Tensor:
+        """``e ** input``."""
+    def expand(self, *args: Any, size: Any = ..., implicit: _bool = False) -> Tensor:
+        """A view in which dimensions of size 1 are repeated without memory; -1 keeps a size."""
+    def expand_as(self, other: Tensor) -> Tensor:
+        """``expand`` with the shape of ``other``."""
+    def expm1(self) -> Tensor:
+        """``e ** input - 1``, exact near zero."""
+    def expm1_(self) -> Tensor:
+        """``e ** input - 1``, exact near zero."""
+    def exponential_(self, lambd: _float = 1.0, *, generator: Any = None) -> Tensor:
+        """Fill with exponential numbers of rate ``lambd``."""
+    def fill_(self, value: Any) -> Tensor:
+        """Write one value everywhere."""
+    def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Tensor:
+        """Write ``fill_value`` where all indices are equal; ``wrap`` starts again below the square top of a tall matrix.
+
+        >>> torch.zeros(2, 3).fill_diagonal_(1)
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+        """
+    def fix(self) -> Tensor:
+        """Each element without its fraction."""
+    def fix_(self) -> Tensor:
+        """Each element without its fraction."""
+    def flatten(self, start_dim: Any = 0, end_dim: Any = -1) -> Tensor:
+        """The dimensions from ``start_dim`` to ``end_dim`` as one; a view where the memory allows it.
+
+        >>> torch.zeros(2, 3, 4).flatten(1).shape
+        torch.Size([2, 12])
+        """
+    def flip(self, *args: Any, dims: Any = ...) -> Tensor:
+        """The elements in reverse order along ``dims``; a copy."""
+    def fliplr(self) -> Tensor:
+        """Columns in reverse order."""
+    def flipud(self) -> Tensor:
+        """Rows in reverse order."""
+    def float(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.float32."""
+    def float_power(self, exponent: Any) -> Tensor:
+        """``input ** exponent`` in float64, or in complex128 where either is complex."""
+    def float_power_(self, exponent: Any) -> Tensor:
+        """``float_power`` in place, for float64 and complex128 tensors alone."""
+    def floor(self) -> Tensor:
+        """The largest integer not above each element."""
+    def floor_(self) -> Tensor:
+        """The largest integer not above each element."""
+    def floor_divide(self, other: Any) -> Tensor:
+        """The largest integer not above ``input / other``; no gradient is defined. Integer division by zero is an error."""
+    def floor_divide_(self, other: Any) -> Tensor:
+        """The largest integer not above ``input / other``; no gradient is defined. Integer division by zero is an error."""
+    def fmax(self, other: Any) -> Tensor:
+        """The larger of each pair; NaN only if both are."""
+    def fmin(self, other: Any) -> Tensor:
+        """The smaller of each pair; NaN only if both are."""
+    def fmod(self, other: Any) -> Tensor:
+        """What C's ``fmod`` gives: the remainder with the sign of ``input``."""
+    def fmod_(self, other: Any) -> Tensor:
+        """What C's ``fmod`` gives: the remainder with the sign of ``input``."""
+    def frac(self) -> Tensor:
+        """The fraction of each element, with its sign."""
+    def frac_(self) -> Tensor:
+        """The fraction of each element, with its sign."""
+    def frexp(self) -> return_types.frexp:
+        """``(mantissa, exponent)`` with ``input = mantissa * 2 ** exponent`` and the mantissa's magnitude in [0.5, 1)."""
+    def gather(self, dim: Any, index: Any, *, sparse_grad: _bool = False) -> Tensor:
+        """``result[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on; the shape of the result is that of ``index``.
+
+        ``index`` is int64 and, apart from ``dim``, no larger than ``input``. ``sparse_grad``: the gradient is sparse,
+        unless it is recorded for another one (``create_graph``).
+
+        >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
+        tensor([[1, 1],
+                [4, 3]])
+        """
+    def gcd(self, other: Any) -> Tensor:
+        """Greatest common divisor of integers, elementwise."""
+    def gcd_(self, other: Any) -> Tensor:
+        """Greatest common divisor of integers, elementwise."""
+    def ge(self, other: Any) -> Tensor:
+        """``input >= other``, elementwise."""
+    def ge_(self, other: Any) -> Tensor:
+        """``input >= other``, elementwise."""
+    def geometric_(self, p: _float, *, generator: Any = None) -> Tensor:
+        """Fill with geometric numbers: trials until the first success."""
+    def geqrf(self, *, out: Any = None) -> return_types.geqrf:
+        """``(a, tau)``: LAPACK's reflections of a QR decomposition, for ``ormqr`` and ``householder_product``."""
+    def ger(self, vec2: Any) -> Tensor:
+        """Outer product ``(n,), (m,) -> (n, m)``."""
+    def greater(self, other: Any) -> Tensor:
+        """``input > other``, elementwise."""
+    def greater_(self, other: Any) -> Tensor:
+        """``input > other``, elementwise."""
+    def greater_equal(self, other: Any) -> Tensor:
+        """``input >= other``, elementwise."""
+    def greater_equal_(self, other: Any) -> Tensor:
+        """``input >= other``, elementwise."""
+    def gt(self, other: Any) -> Tensor:
+        """``input > other``, elementwise."""
+    def gt_(self, other: Any) -> Tensor:
+        """``input > other``, elementwise."""
+    def half(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.float16."""
+    def hardshrink(self, lambd: Any = 0.5) -> Tensor:
+        """``x`` outside [-lambd, lambd], else 0."""
+    def hash_tensor(self, dim: Any = ..., *, keepdim: _bool = False, mode: _int = 0, out: Any = None) -> Tensor:
+        """The exclusive or of the 64 bits of the elements, numbers taken as int64 or float64, over ``dim`` or all; uint64.
+
+        >>> torch.hash_tensor(torch.tensor([1, 2, 4]))
+        tensor(7, dtype=torch.uint64)
+        """
+    def heaviside(self, values: Any) -> Tensor:
+        """0 below zero, 1 above, ``values`` at zero; broadcast, no gradient defined."""
+    def heaviside_(self, values: Any) -> Tensor:
+        """0 below zero, 1 above, ``values`` at zero; broadcast, no gradient defined."""
+    def histc(self, bins: Any = 100, min: Any = 0, max: Any = 0) -> Tensor:
+        """Counts of the elements in ``bins`` equal intervals of ``[min, max]``; both 0: of the range of the data."""
+    def histogram(self, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False, **more: Any) -> return_types.histogram:
+        """``(hist, bin_edges)``: the elements counted in ``bins`` equal intervals, or in those between the given edges.
+
+        >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 3.0)).hist
+        tensor([2., 1.])
+        """
+    def hsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """``tensor_split`` along columns."""
+    def hypot(self, other: Any) -> Tensor:
+        """``sqrt(input^2 + other^2)`` without overflow."""
+    def hypot_(self, other: Any) -> Tensor:
+        """``sqrt(input^2 + other^2)`` without overflow."""
+    def i0(self) -> Tensor:
+        """Modified Bessel function of the first kind, order 0."""
+    def i0_(self) -> Tensor:
+        """Modified Bessel function of the first kind, order 0."""
+    def igamma(self, other: Any) -> Tensor:
+        """Regularised lower incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
+    def igamma_(self, other: Any) -> Tensor:
+        """Regularised lower incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
+    def igammac(self, other: Any) -> Tensor:
+        """Regularised upper incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
+    def igammac_(self, other: Any) -> Tensor:
+        """Regularised upper incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
+    def index_add(self, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+        """``input`` with slices of ``source`` times ``alpha`` added to those that ``index`` names; repeated ones add up.
+
+        >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([4., 0., 2.])
+        """
+    def index_add_(self, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+        """``input`` with slices of ``source`` times ``alpha`` added to those that ``index`` names; repeated ones add up.
+
+        >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([4., 0., 2.])
+        """
+    def index_copy(self, dim: Any, index: Any, source: Any) -> Tensor:
+        """``input`` with the slices that ``index`` names replaced by those of ``source``."""
+    def index_copy_(self, dim: Any, index: Any, source: Any) -> Tensor:
+        """``input`` with the slices that ``index`` names replaced by those of ``source``."""
+    def index_fill(self, dim: Any, index: Any, value: Any) -> Tensor:
+        """``input`` with the slices that ``index`` names set to ``value``, a number or a 0-d tensor."""
+    def index_fill_(self, dim: Any, index: Any, value: Any) -> Tensor:
+        """``input`` with the slices that ``index`` names set to ``value``, a number or a 0-d tensor."""
+    def index_put(self, indices: Any, values: Any, accumulate: _bool = False) -> Tensor:
+        """A copy with ``values`` at ``indices``, a tensor for each dimension; added to what is there if ``accumulate``.
+
+        >>> torch.zeros(3).index_put((torch.tensor([0, 0]),), torch.ones(2), accumulate=True)
+        tensor([2., 0., 0.])
+        """
+    def index_put_(self, indices: Any, values: Any, accumulate: _bool = False) -> Tensor:
+        """A copy with ``values`` at ``indices``, a tensor for each dimension; added to what is there if ``accumulate``.
+
+        >>> torch.zeros(3).index_put((torch.tensor([0, 0]),), torch.ones(2), accumulate=True)
+        tensor([2., 0., 0.])
+        """
+    def index_reduce(self, dim: _int, index: Any, source: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor:
+        """``input`` with slices of ``source`` joined to those that ``index`` names: "prod", "mean", "amax", "amin"."""
+    def index_reduce_(self, dim: _int, index: Any, source: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor:
+        """``input`` with slices of ``source`` joined to those that ``index`` names: "prod", "mean", "amax", "amin"."""
+    def index_select(self, dim: Any, index: Any) -> Tensor:
+        """The slices of ``input`` along ``dim`` that ``index`` (int32 or int64, one dimension) names.
+
+        >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([1, 1]))
+        tensor([[2, 2],
+                [4, 4]])
+        """
+    def indices(self) -> Tensor:
+        """Part of sparse tensors only."""
+    def inner(self, other: Any) -> Tensor:
+        """Sum of products over the last dimensions."""
+    def int(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.int32."""
+    def inverse(self) -> Tensor:
+        """The inverse of square matrices."""
+    def is_coalesced(self) -> _bool:
+        """Part of sparse tensors only."""
+    def is_nonzero(self) -> _bool:
+        """Whether the tensor's one element is not zero; ``RuntimeError`` unless it has exactly one."""
+    def is_same_size(self, other: Any) -> _bool:
+        """Whether both tensors have the same shape."""
+    def isclose(self, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: _bool = False) -> Tensor:
+        """Whether ``abs(input - other) <= atol + rtol * abs(other)``; infinities are close to themselves.
+
+        ``equal_nan``: whether NaN is close to NaN. ``RuntimeError`` if the types differ.
+        """
+    def isfinite(self) -> Tensor:
+        """Whether each element is neither infinite nor NaN."""
+    def isinf(self) -> Tensor:
+        """Whether each element is infinite."""
+    def isnan(self) -> Tensor:
+        """Whether each element is NaN."""
+    def isneginf(self) -> Tensor:
+        """Whether each element is minus infinity."""
+    def isposinf(self) -> Tensor:
+        """Whether each element is plus infinity."""
+    def isreal(self) -> Tensor:
+        """Whether each element's imaginary part is zero."""
+    def istft(self, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: Any = None, length: Any = None, return_complex: _bool = False) -> Tensor:
+        """The signal whose ``stft`` is nearest to ``input`` in the sense of least squares (Griffin and Lim 1984)."""
+    def kron(self, other: Any) -> Tensor:
+        """The Kronecker product: a block ``input[i, j] * other`` for every element of ``input``.
+
+        >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
+        tensor([ 1,  2, 10, 20])
+        """
+    def kthvalue(self, k: Any, dim: Any = -1, keepdim: _bool = False) -> return_types.kthvalue:
+        """The ``k``-th smallest element (from 1) along ``dim`` and its place: ``(values, indices)``."""
+    def lcm(self, other: Any) -> Tensor:
+        """Least common multiple of integers, elementwise."""
+    def lcm_(self, other: Any) -> Tensor:
+        """Least common multiple of integers, elementwise."""
+    def ldexp(self, other: Any) -> Tensor:
+        """``input * 2 ** other``."""
+    def ldexp_(self, other: Any) -> Tensor:
+        """``input * 2 ** other``."""
+    def le(self, other: Any) -> Tensor:
+        """``input <= other``, elementwise."""
+    def le_(self, other: Any) -> Tensor:
+        """``input <= other``, elementwise."""
+    def lerp(self, end: Any, weight: Any) -> Tensor:
+        """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor.
+
+        >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([4.0, 20.0]), 0.5)
+        tensor([ 2., 15.])
+        """
+    def lerp_(self, end: Any, weight: Any) -> Tensor:
+        """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor.
+
+        >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([4.0, 20.0]), 0.5)
+        tensor([ 2., 15.])
+        """
+    def less(self, other: Any) -> Tensor:
+        """``input < other``, elementwise."""
+    def less_(self, other: Any) -> Tensor:
+        """``input < other``, elementwise."""
+    def less_equal(self, other: Any) -> Tensor:
+        """``input <= other``, elementwise."""
+    def less_equal_(self, other: Any) -> Tensor:
+        """``input <= other``, elementwise."""
+    def lgamma(self) -> Tensor:
+        """Logarithm of the absolute value of the gamma function."""
+    def lgamma_(self) -> Tensor:
+        """Logarithm of the absolute value of the gamma function."""
+    def log(self) -> Tensor:
+        """Natural logarithm; NaN below zero, minus infinity at zero."""
+    def log10(self) -> Tensor:
+        """Logarithm to base 10."""
+    def log10_(self) -> Tensor:
+        """Logarithm to base 10."""
+    def log1p(self) -> Tensor:
+        """``log(1 + input)``, exact near zero."""
+    def log1p_(self) -> Tensor:
+        """``log(1 + input)``, exact near zero."""
+    def log2(self) -> Tensor:
+        """Logarithm to base 2."""
+    def log2_(self) -> Tensor:
+        """Logarithm to base 2."""
+    def log_(self) -> Tensor:
+        """Natural logarithm; NaN below zero, minus infinity at zero."""
+    def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Any = None) -> Tensor:
+        """Fill with log-normal numbers."""
+    def log_softmax(self, dim: Any, dtype: Any = None) -> Tensor:
+        """``log(softmax(x))`` along ``dim``, without overflow."""
+    def logaddexp(self, other: Any) -> Tensor:
+        """``log(exp(input) + exp(other))`` without overflow."""
+    def logaddexp2(self, other: Any) -> Tensor:
+        """``log2(2 ** input + 2 ** other)`` without overflow."""
+    def logcumsumexp(self, dim: Any) -> Tensor:
+        """``log(cumsum(exp(input), dim))`` without overflow."""
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant; NaN where a real one is negative."""
+    def logical_and(self, other: Any) -> Tensor:
+        """Whether both are nonzero."""
+    def logical_and_(self, other: Any) -> Tensor:
+        """Whether both are nonzero."""
+    def logical_not(self) -> Tensor:
+        """Whether each element is zero."""
+    def logical_not_(self) -> Tensor:
+        """Whether each element is zero."""
+    def logical_or(self, other: Any) -> Tensor:
+        """Whether at least one is nonzero."""
+    def logical_or_(self, other: Any) -> Tensor:
+        """Whether at least one is nonzero."""
+    def logical_xor(self, other: Any) -> Tensor:
+        """Whether exactly one is nonzero."""
+    def logical_xor_(self, other: Any) -> Tensor:
+        """Whether exactly one is nonzero."""
+    def logit(self, eps: Any = None) -> Tensor:
+        """``log(input / (1 - input))``, with ``input`` limited to ``[eps, 1 - eps]`` if ``eps`` is given."""
+    def logit_(self, eps: Any = None) -> Tensor:
+        """``log(input / (1 - input))``, with ``input`` limited to ``[eps, 1 - eps]`` if ``eps`` is given."""
+    def logsumexp(self, dim: Any, keepdim: _bool = False) -> Tensor:
+        """``log(sum(exp(input), dim))`` without overflow.
+
+        >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0) - 1000
+        tensor(0.6932)
+        """
+    def long(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.int64."""
+    def lstsq(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Removed: raises ``RuntimeError``."""
+    def lt(self, other: Any) -> Tensor:
+        """``input < other``, elementwise."""
+    def lt_(self, other: Any) -> Tensor:
+        """``input < other``, elementwise."""
+    def lu(self, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
+        """``(LU, pivots)``, and ``infos`` on request. See ``linalg.lu_factor_ex``."""
+    def lu_solve(self, LU_data: Any, LU_pivots: Any) -> Tensor:
+        """``X`` with ``A @ X = b`` from the packed LU factors of ``A``."""
+    def map2_(self, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+        """Put ``callable(value, value of x, value of y)`` in place of every value."""
+    def map_(self, other: Tensor, callable: Any) -> Tensor:
+        """Put ``callable(value, other value)`` in place of every value."""
+    def masked_fill(self, mask: Any, value: Any) -> Tensor:
+        """``input`` with ``value``, a number or a 0-d tensor, where ``mask`` (bool, broadcast with ``input``) holds.
+
+        >>> torch.tensor([1.0, 2.0]).masked_fill(torch.tensor([True, False]), 0.0)
+        tensor([0., 2.])
+        """
+    def masked_fill_(self, mask: Any, value: Any) -> Tensor:
+        """``input`` with ``value``, a number or a 0-d tensor, where ``mask`` (bool, broadcast with ``input``) holds.
+
+        >>> torch.tensor([1.0, 2.0]).masked_fill(torch.tensor([True, False]), 0.0)
+        tensor([0., 2.])
+        """
+    def masked_scatter(self, mask: Any, source: Any) -> Tensor:
+        """``input`` with the elements of ``source``, in order, where ``mask`` holds; mask and input broadcast."""
+    def masked_scatter_(self, mask: Any, source: Any) -> Tensor:
+        """``input`` with the elements of ``source``, in order, where ``mask`` holds; mask and input broadcast."""
+    def masked_select(self, mask: Any) -> Tensor:
+        """The elements of ``input`` where ``mask`` holds, in one dimension; the two broadcast.
+
+        >>> x = torch.tensor([1.0, -2.0, 3.0])
+        >>> torch.masked_select(x, x > 0)
+        tensor([1., 3.])
+        """
+    def matmul(self, other: Any) -> Tensor:
+        """Matrix product of the last two dimensions, broadcast over the others; vectors count as rows and columns.
+
+        Shapes: ``(..., n, k) @ (..., k, m) -> (..., n, m)``.
+
+        >>> torch.ones(2, 3) @ torch.ones(3)
+        tensor([3., 3.])
+        """
+    def matrix_exp(self) -> Tensor:
+        """The exponential of square matrices."""
+    def matrix_power(self, n: Any) -> Tensor:
+        """``linalg.matrix_power``."""
     @overload
-    def max(self) -> Tensor: ...
+    def max(self) -> Tensor:
+        """The largest; with ``dim``, ``(values, indices)``; with a tensor, ``maximum``.
+
+        >>> torch.max(torch.tensor([[1, 5], [7, 3]]), dim=1)
+        torch.return_types.max(
+        values=tensor([5, 7]),
+        indices=tensor([1, 0]))
+        """
     @overload
     def max(self, other: Tensor) -> Tensor: ...
     @overload
     def max(self, dim: _int, keepdim: _bool = False) -> return_types.max: ...
-    def maximum(self, other: Any) -> Tensor: ...
-    def mean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor: ...
+    def maximum(self, other: Any) -> Tensor:
+        """The larger of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
+    def mean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor:
+        """The mean of all elements, or over ``dim`` (an int or several), of a floating point or complex tensor.
+
+        >>> torch.mean(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=1)
+        tensor([1.5000, 3.5000])
+        """
     @overload
-    def median(self) -> Tensor: ...
+    def median(self) -> Tensor:
+        """The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two middle values the lower."""
     @overload
     def median(self, dim: _int, keepdim: _bool = False) -> return_types.median: ...
     @overload
-    def min(self) -> Tensor: ...
+    def min(self) -> Tensor:
+        """The smallest; with ``dim``, ``(values, indices)``; with a tensor, ``minimum``."""
     @overload
     def min(self, other: Tensor) -> Tensor: ...
     @overload
     def min(self, dim: _int, keepdim: _bool = False) -> return_types.min: ...
-    def minimum(self, other: Any) -> Tensor: ...
-    def mm(self, mat2: Any) -> Tensor: ...
-    def mode(self, dim: Any = -1, keepdim: _bool = False) -> return_types.mode: ...
-    def module_load(self, other: Any, assign: _bool = False) -> Any: ...
-    def moveaxis(self, source: Any, destination: Any) -> Tensor: ...
-    def movedim(self, source: Any, destination: Any) -> Tensor: ...
-    def msort(self) -> Tensor: ...
-    def mul(self, other: Any) -> Tensor: ...
-    def mul_(self, other: Any) -> Tensor: ...
-    def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Any = None, out: Any = None) -> Tensor: ...
-    def multiply(self, other: Any) -> Tensor: ...
-    def multiply_(self, other: Any) -> Tensor: ...
-    def mv(self, vec: Any) -> Tensor: ...
-    def mvlgamma(self, p: Any) -> Tensor: ...
-    def mvlgamma_(self, p: Any) -> Tensor: ...
-    def nan_to_num(self, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor: ...
-    def nan_to_num_(self, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor: ...
-    def nanmean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor: ...
+    def minimum(self, other: Any) -> Tensor:
+        """The smaller of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
+    def mm(self, mat2: Any) -> Tensor:
+        """Matrix product ``(n, k) @ (k, m) -> (n, m)``."""
+    def mode(self, dim: Any = -1, keepdim: _bool = False) -> return_types.mode:
+        """The most frequent value along ``dim`` (of several the smallest) and its last place: ``(values, indices)``."""
+    def module_load(self, other: Any, assign: _bool = False) -> Any:
+        """What a module stores for this parameter when it loads ``other``: it, detached, or self with its values."""
+    def moveaxis(self, source: Any, destination: Any) -> Tensor:
+        """The dimensions ``source`` moved to ``destination`` (ints, or as many of each), the others in order; a view."""
+    def movedim(self, source: Any, destination: Any) -> Tensor:
+        """The dimensions ``source`` moved to ``destination`` (ints, or as many of each), the others in order; a view."""
+    def msort(self) -> Tensor:
+        """The rows sorted: ``sort`` along the first dimension."""
+    def mul(self, other: Any) -> Tensor:
+        """``input * other``, broadcast; for bool tensors, "and"."""
+    def mul_(self, other: Any) -> Tensor:
+        """``input * other``, broadcast; for bool tensors, "and"."""
+    def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Any = None, out: Any = None) -> Tensor:
+        """Indices drawn with probabilities proportional to the rows of ``input``, ``(..., n) -> (..., num_samples)``."""
+    def multiply(self, other: Any) -> Tensor:
+        """``input * other``, broadcast; for bool tensors, "and"."""
+    def multiply_(self, other: Any) -> Tensor:
+        """``input * other``, broadcast; for bool tensors, "and"."""
+    def mv(self, vec: Any) -> Tensor:
+        """Matrix times vector, ``(n, k), (k,) -> (n,)``."""
+    def mvlgamma(self, p: Any) -> Tensor:
+        """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
+    def mvlgamma_(self, p: Any) -> Tensor:
+        """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
+    def nan_to_num(self, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+        """Replace NaN by ``nan`` and infinities by ``posinf`` and ``neginf``: by default the type's extremes."""
+    def nan_to_num_(self, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+        """Replace NaN by ``nan`` and infinities by ``posinf`` and ``neginf``: by default the type's extremes."""
+    def nanmean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
+        """The mean of what is not NaN, of everything or over ``dim``."""
     @overload
-    def nanmedian(self) -> Tensor: ...
+    def nanmedian(self) -> Tensor:
+        """The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two middle values the lower. NaN does not count."""
     @overload
     def nanmedian(self, dim: _int, keepdim: _bool = False) -> return_types.nanmedian: ...
-    def nanquantile(self, q: Any, dim: Any = None, keepdim: _bool = False, *, interpolation: Any = 'linear') -> Tensor: ...
-    def nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor: ...
-    def narrow(self, dim: _int, start: Any, length: _int) -> Tensor: ...
-    def narrow_copy(self, dim: _int, start: Any, length: _int) -> Tensor: ...
-    def ne(self, other: Any) -> Tensor: ...
-    def ne_(self, other: Any) -> Tensor: ...
-    def neg(self) -> Tensor: ...
-    def neg_(self) -> Tensor: ...
-    def negative(self) -> Tensor: ...
-    def negative_(self) -> Tensor: ...
-    def new(self, *args: Any, device: Any = None) -> Tensor: ...
-    def new_empty(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
-    def new_empty_strided(self, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Tensor: ...
-    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-    def new_ones(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
-    def new_tensor(self, data: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
-    def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
-    def nextafter(self, other: Any) -> Tensor: ...
-    def nextafter_(self, other: Any) -> Tensor: ...
+    def nanquantile(self, q: Any, dim: Any = None, keepdim: _bool = False, *, interpolation: Any = 'linear') -> Tensor:
+        """``quantile`` of what is not NaN."""
+    def nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
+        """The sum of what is not NaN, of everything or over ``dim``.
+
+        >>> torch.nansum(torch.tensor([1.0, torch.nan, 2.0]))
+        tensor(3.)
+        """
+    def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
+        """``length`` slices from ``start`` (an int, or a tensor of no dimensions) along ``dim``, as a view.
+
+        >>> torch.narrow(torch.arange(6), 0, 2, 3)
+        tensor([2, 3, 4])
+        """
+    def narrow_copy(self, dim: _int, start: Any, length: _int) -> Tensor:
+        """``narrow`` in memory of its own."""
+    def ne(self, other: Any) -> Tensor:
+        """``input != other``, elementwise."""
+    def ne_(self, other: Any) -> Tensor:
+        """``input != other``, elementwise."""
+    def neg(self) -> Tensor:
+        """``-input``; ``RuntimeError`` for bool tensors."""
+    def neg_(self) -> Tensor:
+        """``-input``; ``RuntimeError`` for bool tensors."""
+    def negative(self) -> Tensor:
+        """``-input``; ``RuntimeError`` for bool tensors."""
+    def negative_(self) -> Tensor:
+        """``-input``; ``RuntimeError`` for bool tensors."""
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """A tensor of the type of this one, of the given sizes or with the values of a sequence, an array or a tensor."""
+    def new_empty(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+        """A tensor of the type of this one, with whatever the memory holds."""
+    def new_empty_strided(self, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Tensor:
+        """Unset numbers with these sizes and strides, in the type of this tensor."""
+    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+        """A tensor of the type of this one filled with ``fill_value``."""
+    def new_ones(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+        """A tensor of the type of this one, filled with 1."""
+    def new_tensor(self, data: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+        """A copy of ``data`` in the type of this tensor."""
+    def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+        """A tensor of the type of this one, filled with 0."""
+    def nextafter(self, other: Any) -> Tensor:
+        """The neighbour of ``input`` among the floating-point numbers, in the direction of ``other``."""
+    def nextafter_(self, other: Any) -> Tensor:
+        """The neighbour of ``input`` among the floating-point numbers, in the direction of ``other``."""
     @overload
-    def nonzero(self, *, as_tuple: Literal[False] = False, out: Any = None) -> Tensor: ...
+    def nonzero(self, *, as_tuple: Literal[False] = False, out: Any = None) -> Tensor:
+        """The places of the elements that are not zero: rows of ``(count, ndim)``, or one vector for each dimension.
+
+        >>> torch.nonzero(torch.tensor([0, 5, 7]), as_tuple=True)
+        (tensor([1, 2]),)
+        """
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
-    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor: ...
-    def norm(self, p: Any = 'fro', dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor: ...
-    def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor: ...
-    def not_equal(self, other: Any) -> Tensor: ...
-    def not_equal_(self, other: Any) -> Tensor: ...
-    def orgqr(self, input2: Any) -> Tensor: ...
-    def ormqr(self, tau: Any, other: Any, left: _bool = True, transpose: _bool = False) -> Tensor: ...
-    def outer(self, vec2: Any) -> Tensor: ...
-    def permute(self, *args: Any, dims: Any = ...) -> Tensor: ...
-    def pin_memory(self, device: Any = None) -> Tensor: ...
-    def pinverse(self, rcond: Any = 1e-15) -> Tensor: ...
-    def polygamma(self, n: _int) -> Tensor: ...
-    def polygamma_(self, n: _int) -> Tensor: ...
-    def positive(self) -> Tensor: ...
-    def pow(self, exponent: Any) -> Tensor: ...
-    def pow_(self, exponent: Any) -> Tensor: ...
-    def prelu(self, weight: Any) -> Tensor: ...
-    def prod(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor: ...
-    def put(self, index: Any, source: Any, accumulate: _bool = False) -> Tensor: ...
-    def put_(self, index: Any, source: Any, accumulate: _bool = False) -> Tensor: ...
-    def qr(self, some: _bool = True, *, out: Any = None) -> return_types.qr: ...
-    def quantile(self, q: Any, dim: Any = None, keepdim: _bool = False, *, interpolation: Any = 'linear') -> Tensor: ...
-    def rad2deg(self) -> Tensor: ...
-    def rad2deg_(self) -> Tensor: ...
-    def random_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
-    def ravel(self) -> Tensor: ...
-    def reciprocal(self) -> Tensor: ...
-    def reciprocal_(self) -> Tensor: ...
-    def record_stream(self, stream: Any) -> None: ...
-    def reinforce(self, reward: Any) -> NoReturn: ...
-    def relu(self) -> Tensor: ...
-    def relu_(self) -> Tensor: ...
-    def remainder(self, other: Any) -> Tensor: ...
-    def remainder_(self, other: Any) -> Tensor: ...
-    def renorm(self, p: Any, dim: Any, maxnorm: Any) -> Tensor: ...
-    def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Tensor: ...
-    def repeat(self, *args: Any, repeats: Any = ...) -> Tensor: ...
-    def repeat_interleave(self, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor: ...
-    def reshape(self, *args: Any, shape: Any = ...) -> Tensor: ...
-    def reshape_as(self, other: Tensor) -> Tensor: ...
-    def resize(self, *sizes: Any) -> Tensor: ...
-    def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor: ...
-    def resize_as(self, tensor: Any) -> Tensor: ...
-    def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> Tensor: ...
-    def roll(self, shifts: Any, dims: Any = ...) -> Tensor: ...
-    def rot90(self, k: Any = 1, dims: Any = ...) -> Tensor: ...
-    def round(self, *, decimals: Any = None) -> Tensor: ...
-    def round_(self, *, decimals: Any = None) -> Tensor: ...
-    def row_indices(self) -> Tensor: ...
-    def rsqrt(self) -> Tensor: ...
-    def rsqrt_(self) -> Tensor: ...
-    def scatter(self, dim: _int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, **more: Any) -> Tensor: ...
-    def scatter_(self, dim: _int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, **more: Any) -> Tensor: ...
-    def scatter_add(self, dim: Any, index: Any, src: Any) -> Tensor: ...
-    def scatter_add_(self, dim: Any, index: Any, src: Any) -> Tensor: ...
-    def scatter_reduce(self, dim: _int, index: Any, src: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor: ...
-    def scatter_reduce_(self, dim: _int, index: Any, src: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor: ...
-    def select(self, dim: Any, index: Any) -> Tensor: ...
-    def select_scatter(self, src: Any, dim: Any, index: Any) -> Tensor: ...
-    def set_(self, source: Any = None, storage_offset: _int = 0, size: Any = None, stride: Any = None) -> Tensor: ...
-    def sgn(self) -> Tensor: ...
-    def sgn_(self) -> Tensor: ...
-    def share_memory_(self) -> Tensor: ...
-    def short(self, memory_format: Any = ...) -> Tensor: ...
-    def sigmoid(self) -> Tensor: ...
-    def sigmoid_(self) -> Tensor: ...
-    def sign(self) -> Tensor: ...
-    def sign_(self) -> Tensor: ...
-    def signbit(self) -> Tensor: ...
-    def sin(self) -> Tensor: ...
-    def sin_(self) -> Tensor: ...
-    def sinc(self) -> Tensor: ...
-    def sinc_(self) -> Tensor: ...
-    def sinh(self) -> Tensor: ...
-    def sinh_(self) -> Tensor: ...
-    def slice_scatter(self, src: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Tensor: ...
-    def slogdet(self, *, out: Any = None) -> return_types.slogdet: ...
-    def softmax(self, dim: Any, dtype: Any = None) -> Tensor: ...
-    def solve(self, *args: Any, **kwargs: Any) -> NoReturn: ...
-    def sort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, **more: Any) -> return_types.sort: ...
-    def sparse_dim(self) -> _int: ...
-    def sparse_mask(self, mask: Any) -> Tensor: ...
-    def split(self, split_size_or_sections: Any = None, dim: _int = 0, **more: Any) -> tuple[Tensor, ...]: ...
-    def split_with_sizes(self, split_sizes: Any, dim: Any = 0) -> tuple[Tensor, ...]: ...
-    def sqrt(self) -> Tensor: ...
-    def sqrt_(self) -> Tensor: ...
-    def square(self) -> Tensor: ...
-    def square_(self) -> Tensor: ...
-    def squeeze(self, dim: Any = None) -> Tensor: ...
-    def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def std(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> Tensor: ...
-    def stft(self, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: Any = 'reflect', normalized: _bool = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None) -> Tensor: ...
-    def storage(self) -> Any: ...
-    def storage_type(self) -> Any: ...
-    def sub(self, other: Any, *, alpha: Any = 1) -> Tensor: ...
-    def sub_(self, other: Any, *, alpha: Any = 1) -> Tensor: ...
-    def subtract(self, other: Any, *, alpha: Any = 1) -> Tensor: ...
-    def subtract_(self, other: Any, *, alpha: Any = 1) -> Tensor: ...
-    def sum(self, dim: Any = ..., keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor: ...
-    def sum_to_size(self, *sizes: Any, size: Any = None) -> Tensor: ...
-    def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> return_types.svd: ...
-    def swapaxes(self, axis0: Any, axis1: Any) -> Tensor: ...
-    def swapaxes_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def swapdims(self, axis0: Any, axis1: Any) -> Tensor: ...
-    def swapdims_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def symeig(self, *args: Any, **kwargs: Any) -> NoReturn: ...
-    def t(self) -> Tensor: ...
-    def t_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def take(self, index: Any) -> Tensor: ...
-    def take_along_dim(self, indices: Any, dim: Any = None) -> Tensor: ...
-    def tan(self) -> Tensor: ...
-    def tan_(self) -> Tensor: ...
-    def tanh(self) -> Tensor: ...
-    def tanh_(self) -> Tensor: ...
-    def tensor_split(self, indices_or_sections: Any, dim: Any = 0) -> tuple[Tensor, ...]: ...
-    def tensordot(self, b: Any, dims: Any = 2) -> Tensor: ...
-    def tile(self, *dims: Any) -> Tensor: ...
-    def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: _bool = False, copy: _bool = False, memory_format: Any = ..., other: Any = None) -> Tensor: ...
-    def to_dense(self, dtype: Any = None, *, masked_grad: _bool | None = None) -> Tensor: ...
-    def to_sparse(self, sparse_dim: _int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: _int | None = None) -> Tensor: ...
-    def to_sparse_bsc(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor: ...
-    def to_sparse_bsr(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor: ...
-    def to_sparse_coo(self) -> Tensor: ...
-    def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor: ...
-    def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor: ...
-    def topk(self, k: Any, dim: Any = -1, largest: _bool = True, sorted: _bool = True) -> return_types.topk: ...
-    def trace(self) -> Tensor: ...
-    def transpose(self, dim0: Any, dim1: Any) -> Tensor: ...
-    def transpose_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def trapezoid(self, x: Any = None, *, dx: Any = 1, dim: Any = -1) -> Tensor: ...
-    def trapz(self, x: Any = None, *, dx: Any = 1, dim: Any = -1) -> Tensor: ...
-    def triangular_solve(self, A: Any, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> return_types.triangular_solve: ...
-    def tril(self, diagonal: Any = 0) -> Tensor: ...
-    def tril_(self, diagonal: Any = 0) -> Tensor: ...
-    def triu(self, diagonal: Any = 0) -> Tensor: ...
-    def triu_(self, diagonal: Any = 0) -> Tensor: ...
-    def true_divide(self, other: Any) -> Tensor: ...
-    def true_divide_(self, other: Any) -> Tensor: ...
-    def trunc(self) -> Tensor: ...
-    def trunc_(self) -> Tensor: ...
+    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
+        """The first ``size`` places of what is not zero, a row each; rows of ``fill_value`` where there are fewer."""
+    def norm(self, p: Any = 'fro', dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+        """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2 of all) or ``"nuc"`` (sum of singular
+        values).
+
+        >>> torch.norm(torch.tensor([3.0, 4.0]))
+        tensor(5.)
+        """
+    def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor:
+        """Fill with normal numbers."""
+    def not_equal(self, other: Any) -> Tensor:
+        """``input != other``, elementwise."""
+    def not_equal_(self, other: Any) -> Tensor:
+        """``input != other``, elementwise."""
+    def orgqr(self, input2: Any) -> Tensor:
+        """``linalg.householder_product`` under its old name."""
+    def ormqr(self, tau: Any, other: Any, left: _bool = True, transpose: _bool = False) -> Tensor:
+        """``other`` times the whole orthogonal matrix of ``householder_product`` (``transpose``: its adjoint)."""
+    def outer(self, vec2: Any) -> Tensor:
+        """Outer product ``(n,), (m,) -> (n, m)``."""
+    def permute(self, *args: Any, dims: Any = ...) -> Tensor:
+        """A view with the dimensions in the order ``dims``."""
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """Accepted for compatibility: host memory needs no pinning on the CPU."""
+    def pinverse(self, rcond: Any = 1e-15) -> Tensor:
+        """``linalg.pinv`` with ``rcond`` as relative threshold."""
+    def polygamma(self, n: _int) -> Tensor:
+        """Derivative of order ``n`` >= 0 of ``digamma``."""
+    def polygamma_(self, n: _int) -> Tensor:
+        """``polygamma`` in place."""
+    def positive(self) -> Tensor:
+        """``+input``: the tensor itself; ``RuntimeError`` for bool tensors."""
+    def pow(self, exponent: Any) -> Tensor:
+        """``input ** exponent``, broadcast. Either may be a number.
+
+        >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
+        tensor([1., 4., 9.])
+        """
+    def pow_(self, exponent: Any) -> Tensor:
+        """``input ** exponent``, broadcast. Either may be a number.
+
+        >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
+        tensor([1., 4., 9.])
+        """
+    def prelu(self, weight: Any) -> Tensor:
+        """``x`` where positive, else ``weight * x`` with one weight for all or one for each channel (dimension 1)."""
+    def prod(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor:
+        """The product of all elements, or over ``dim``; integers give int64.
+
+        >>> torch.prod(torch.tensor([2, 3, 4]))
+        tensor(24)
+        """
+    def put(self, index: Any, source: Any, accumulate: _bool = False) -> Tensor:
+        """``input`` with ``source`` written (or added, if ``accumulate``) at places ``index`` of the row-major order."""
+    def put_(self, index: Any, source: Any, accumulate: _bool = False) -> Tensor:
+        """``input`` with ``source`` written (or added, if ``accumulate``) at places ``index`` of the row-major order."""
+    def qr(self, some: _bool = True, *, out: Any = None) -> return_types.qr:
+        """``(Q, R)``; ``some``: the reduced form. See ``linalg.qr``."""
+    def quantile(self, q: Any, dim: Any = None, keepdim: _bool = False, *, interpolation: Any = 'linear') -> Tensor:
+        """The ``q``-th quantiles (in [0, 1], a number or a vector) of everything or along ``dim``; NaN where a row has one.
+
+        >>> torch.quantile(torch.tensor([1.0, 2.0, 4.0]), 0.75)
+        tensor(3.)
+        """
+    def rad2deg(self) -> Tensor:
+        """Radians as degrees."""
+    def rad2deg_(self) -> Tensor:
+        """Radians as degrees."""
+    def random_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+        """Fill with integers: over the type's range, below ``to``, or in [from, to)."""
+    def ravel(self) -> Tensor:
+        """All elements in one dimension; a view of a contiguous tensor."""
+    def reciprocal(self) -> Tensor:
+        """``1 / input``."""
+    def reciprocal_(self) -> Tensor:
+        """``1 / input``."""
+    def record_stream(self, stream: Any) -> None:
+        """Nothing: there are no streams."""
+    def reinforce(self, reward: Any) -> NoReturn:
+        """Removed: raises ``RuntimeError``."""
+    def relu(self) -> Tensor:
+        """``max(x, 0)``; the gradient at 0 is 0, and NaN stays NaN.
+
+        >>> torch.relu(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+        """
+    def relu_(self) -> Tensor:
+        """``max(x, 0)``; the gradient at 0 is 0, and NaN stays NaN.
+
+        >>> torch.relu(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+        """
+    def remainder(self, other: Any) -> Tensor:
+        """What Python's ``%`` gives: the remainder with the sign of ``other``."""
+    def remainder_(self, other: Any) -> Tensor:
+        """What Python's ``%`` gives: the remainder with the sign of ``other``."""
+    def renorm(self, p: Any, dim: Any, maxnorm: Any) -> Tensor:
+        """``input`` with every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` scaled down to it."""
+    def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Tensor:
+        """``input`` with every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` scaled down to it."""
+    def repeat(self, *args: Any, repeats: Any = ...) -> Tensor:
+        """The whole tensor ``repeats`` times along each dimension; more repeats than dimensions add some in front.
+
+        >>> torch.tensor([1, 2]).repeat(2, 2)
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
+        """
+    def repeat_interleave(self, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
+        """Each element (or slice along ``dim``) repeated in place, ``repeats`` times or as often as a tensor says for each.
+
+        With one tensor alone: each place as often as the tensor says.
+
+        >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
+        """
+    def reshape(self, *args: Any, shape: Any = ...) -> Tensor:
+        """Another shape: a view where the memory allows it, else a copy.
+
+        >>> torch.arange(6).reshape(3, 2).t().reshape(-1)
+        tensor([0, 2, 4, 1, 3, 5])
+        """
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """``reshape`` with the shape of ``other``."""
+    def resize(self, *sizes: Any) -> Tensor:
+        """The same elements in other sizes: ``view``. Deprecated, with a warning."""
+    def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
+        """Other sizes for the same memory, row by row; more memory, with whatever it holds, where that is too small.
+
+        >>> torch.arange(6).resize_(2, 2)
+        tensor([[0, 1],
+                [2, 3]])
+        """
+    def resize_as(self, tensor: Any) -> Tensor:
+        """The same elements in the sizes of another tensor. Deprecated, with a warning."""
+    def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> Tensor:
+        """``resize_`` to the sizes of another tensor."""
+    def roll(self, shifts: Any, dims: Any = ...) -> Tensor:
+        """The elements moved on by ``shifts`` along ``dims``, the last to the front; without ``dims`` in row-major order.
+
+        >>> torch.roll(torch.arange(4), 1)
+        tensor([3, 0, 1, 2])
+        """
+    def rot90(self, k: Any = 1, dims: Any = ...) -> Tensor:
+        """The elements turned by ``k`` quarters in the plane of ``dims``, from the first towards the second."""
+    def round(self, *, decimals: Any = None) -> Tensor:
+        """The nearest number with ``decimals`` digits after the point (before it when negative); ties to even."""
+    def round_(self, *, decimals: Any = None) -> Tensor:
+        """The nearest number with ``decimals`` digits after the point (before it when negative); ties to even."""
+    def row_indices(self) -> Tensor:
+        """Part of sparse tensors only."""
+    def rsqrt(self) -> Tensor:
+        """``1 / sqrt(input)``."""
+    def rsqrt_(self) -> Tensor:
+        """``1 / sqrt(input)``."""
+    def scatter(self, dim: _int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, **more: Any) -> Tensor:
+        """``input`` with ``src`` (a tensor or a number) written at ``index`` along ``dim``.
+
+        For ``dim=0``: ``result[index[i][j]][j] = src[i][j]``. Where places repeat, one of the values wins. ``reduce``
+        ("add", "multiply") joins the values to what was there instead.
+
+        >>> torch.zeros(2, 2).scatter(1, torch.tensor([[1], [0]]), 5.0)
+        tensor([[0., 5.],
+                [5., 0.]])
+        """
+    def scatter_(self, dim: _int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, **more: Any) -> Tensor:
+        """``input`` with ``src`` (a tensor or a number) written at ``index`` along ``dim``.
+
+        For ``dim=0``: ``result[index[i][j]][j] = src[i][j]``. Where places repeat, one of the values wins. ``reduce``
+        ("add", "multiply") joins the values to what was there instead.
+
+        >>> torch.zeros(2, 2).scatter(1, torch.tensor([[1], [0]]), 5.0)
+        tensor([[0., 5.],
+                [5., 0.]])
+        """
+    def scatter_add(self, dim: Any, index: Any, src: Any) -> Tensor:
+        """``input`` with ``src[i][j]`` added at ``[index[i][j]][j]`` (for ``dim=0``), and so on; repeated places add up.
+
+        >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([4., 0., 2.])
+        """
+    def scatter_add_(self, dim: Any, index: Any, src: Any) -> Tensor:
+        """``input`` with ``src[i][j]`` added at ``[index[i][j]][j]`` (for ``dim=0``), and so on; repeated places add up.
+
+        >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([4., 0., 2.])
+        """
+    def scatter_reduce(self, dim: _int, index: Any, src: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor:
+        """``input`` with ``src`` joined in at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or "amin".
+
+        Without ``include_self`` the old values at the written positions do not count.
+
+        >>> index, src = torch.tensor([0, 0, 1]), torch.tensor([1.0, 3.0, 5.0])
+        >>> torch.zeros(2).scatter_reduce(0, index, src, "mean", include_self=False)
+        tensor([2., 5.])
+        """
+    def scatter_reduce_(self, dim: _int, index: Any, src: Any, reduce: str, *, include_self: _bool = True, **more: Any) -> Tensor:
+        """``input`` with ``src`` joined in at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or "amin".
+
+        Without ``include_self`` the old values at the written positions do not count.
+
+        >>> index, src = torch.tensor([0, 0, 1]), torch.tensor([1.0, 3.0, 5.0])
+        >>> torch.zeros(2).scatter_reduce(0, index, src, "mean", include_self=False)
+        tensor([2., 5.])
+        """
+    def select(self, dim: Any, index: Any) -> Tensor:
+        """The slice at ``index`` of dimension ``dim``, as a view without that dimension."""
+    def select_scatter(self, src: Any, dim: Any, index: Any) -> Tensor:
+        """A copy of ``input`` with ``src`` at ``index`` of dimension ``dim``."""
+    def set_(self, source: Any = None, storage_offset: _int = 0, size: Any = None, stride: Any = None) -> Tensor:
+        """Make this tensor look at the memory of ``source``: a tensor or a storage, whole or from an offset with sizes and
+        strides.
+
+        >>> torch.zeros(1).set_(torch.arange(4.0).untyped_storage(), 1, (2,), (2,))
+        tensor([1., 3.])
+        """
+    def sgn(self) -> Tensor:
+        """``sign`` for complex numbers: ``input / abs(input)``, and 0 at 0."""
+    def sgn_(self) -> Tensor:
+        """``sign`` for complex numbers: ``input / abs(input)``, and 0 at 0."""
+    def share_memory_(self) -> Tensor:
+        """Move to memory that other processes see as well: what one of them writes in place, all read.
+
+        >>> torch.ones(2).share_memory_().is_shared()
+        True
+        """
+    def short(self, memory_format: Any = ...) -> Tensor:
+        """The tensor as torch.int16."""
+    def sigmoid(self) -> Tensor:
+        """The logistic function ``1 / (1 + exp(-input))``.
+
+        >>> torch.sigmoid(torch.tensor([0.0]))
+        tensor([0.5000])
+        """
+    def sigmoid_(self) -> Tensor:
+        """The logistic function ``1 / (1 + exp(-input))``.
+
+        >>> torch.sigmoid(torch.tensor([0.0]))
+        tensor([0.5000])
+        """
+    def sign(self) -> Tensor:
+        """-1, 0 or 1 (0 for NaN); of a truth value, itself."""
+    def sign_(self) -> Tensor:
+        """-1, 0 or 1 (0 for NaN); of a truth value, itself."""
+    def signbit(self) -> Tensor:
+        """Whether each element is negative, minus zero included."""
+    def sin(self) -> Tensor:
+        """Sine, of radians."""
+    def sin_(self) -> Tensor:
+        """Sine, of radians."""
+    def sinc(self) -> Tensor:
+        """``sin(pi * input) / (pi * input)``, and 1 at zero."""
+    def sinc_(self) -> Tensor:
+        """``sin(pi * input) / (pi * input)``, and 1 at zero."""
+    def sinh(self) -> Tensor:
+        """Hyperbolic sine."""
+    def sinh_(self) -> Tensor:
+        """Hyperbolic sine."""
+    def slice_scatter(self, src: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Tensor:
+        """A copy of ``input`` with ``src`` at ``[start:end:step]`` of dimension ``dim``."""
+    def slogdet(self, *, out: Any = None) -> return_types.slogdet:
+        """``(sign, logabsdet)``: the determinant is ``sign * exp(logabsdet)``."""
+    def softmax(self, dim: Any, dtype: Any = None) -> Tensor:
+        """``exp(x) / sum(exp(x))`` along ``dim``.
+
+        >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
+        tensor([0.5000, 0.5000])
+        """
+    def solve(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Removed: raises ``RuntimeError``."""
+    def sort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, **more: Any) -> return_types.sort:
+        """The elements in order along ``dim``, and their places: ``(values, indices)``. Equal elements keep their order.
+
+        >>> torch.sort(torch.tensor([3, 1, 2]))
+        torch.return_types.sort(
+        values=tensor([1, 2, 3]),
+        indices=tensor([1, 2, 0]))
+        """
+    def sparse_dim(self) -> _int:
+        """The number of dimensions that have coordinates: none."""
+    def sparse_mask(self, mask: Any) -> Tensor:
+        """The elements at the places that the sparse tensor ``mask`` stores."""
+    def split(self, split_size_or_sections: Any = None, dim: _int = 0, **more: Any) -> tuple[Tensor, ...]:
+        """Views along ``dim``: of one length (the last may be shorter), or of the lengths in a list.
+
+        >>> [len(part) for part in torch.arange(5).split(2)]
+        [2, 2, 1]
+        >>> [len(part) for part in torch.arange(5).split([1, 4])]
+        [1, 4]
+        """
+    def split_with_sizes(self, split_sizes: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+        """Views of the given lengths along ``dim``, one after another; the lengths add up to that of the dimension."""
+    def sqrt(self) -> Tensor:
+        """Square root; NaN below zero."""
+    def sqrt_(self) -> Tensor:
+        """Square root; NaN below zero."""
+    def square(self) -> Tensor:
+        """``input * input``."""
+    def square_(self) -> Tensor:
+        """``input * input``."""
+    def squeeze(self, dim: Any = None) -> Tensor:
+        """A view without dimensions of size 1: without those in ``dim``, without all if it is None.
+
+        >>> torch.zeros(1, 3, 1).squeeze().shape
+        torch.Size([3])
+        """
+    def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """``squeeze`` in place: this tensor becomes that view of its memory."""
+    def std(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> Tensor:
+        """The standard deviation of all elements, or over ``dim``; ``correction`` is taken off the count (1: unbiased)."""
+    def stft(self, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: _bool = True, pad_mode: Any = 'reflect', normalized: _bool = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None) -> Tensor:
+        """Fourier transforms of the windows that slide over a signal, ``(..., L) -> (..., frequencies, frames)``.
+
+        ``center``: the signal is padded by half a window first. ``normalized``: divided by ``sqrt(n_fft)``. ``onesided``:
+        the non-negative frequencies only, the default for real signals.
+        """
+    def storage(self) -> Any:
+        """The memory that the tensor looks at, as elements of its type."""
+    def storage_type(self) -> Any:
+        """The class of the old typed storage of this type."""
+    def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """``input - alpha * other``, broadcast; ``RuntimeError`` for bool tensors."""
+    def sub_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """``input - alpha * other``, broadcast; ``RuntimeError`` for bool tensors."""
+    def subtract(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """``input - alpha * other``, broadcast; ``RuntimeError`` for bool tensors."""
+    def subtract_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """``input - alpha * other``, broadcast; ``RuntimeError`` for bool tensors."""
+    def sum(self, dim: Any = ..., keepdim: _bool = False, *, dtype: Any = None, **more: Any) -> Tensor:
+        """The sum of all elements, or over ``dim`` (an int or several); integers give int64.
+
+        >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), dim=0)
+        tensor([4, 6])
+        """
+    def sum_to_size(self, *sizes: Any, size: Any = None) -> Tensor:
+        """Sum until the shape is ``size``, to which the tensor's shape must broadcast."""
+    def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> return_types.svd:
+        """``(U, S, V)`` with ``input = U @ diag(S) @ V.mH``; ``some``: the reduced form. See ``linalg.svd``."""
+    def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
+        """``transpose``."""
+    def swapaxes_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """``transpose`` in place: this tensor becomes that view of its memory."""
+    def swapdims(self, axis0: Any, axis1: Any) -> Tensor:
+        """``transpose``."""
+    def swapdims_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """``transpose`` in place: this tensor becomes that view of its memory."""
+    def symeig(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Removed: raises ``RuntimeError``."""
+    def t(self) -> Tensor:
+        """A view of a matrix with rows and columns exchanged; vectors and numbers as they are."""
+    def t_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """``t`` in place: this tensor becomes that view of its memory."""
+    def take(self, index: Any) -> Tensor:
+        """The elements at places ``index`` of the row-major order; the shape of the result is that of ``index``.
+
+        >>> torch.take(torch.tensor([[4, 3], [2, 1]]), torch.tensor([0, -1]))
+        tensor([4, 1])
+        """
+    def take_along_dim(self, indices: Any, dim: Any = None) -> Tensor:
+        """The elements at ``indices`` along ``dim``, other dimensions broadcast; without ``dim`` of the row-major order.
+
+        >>> x = torch.tensor([[30, 10, 20]])
+        >>> torch.take_along_dim(x, torch.argsort(x), dim=1)
+        tensor([[10, 20, 30]])
+        """
+    def tan(self) -> Tensor:
+        """Tangent, of radians."""
+    def tan_(self) -> Tensor:
+        """Tangent, of radians."""
+    def tanh(self) -> Tensor:
+        """Hyperbolic tangent."""
+    def tanh_(self) -> Tensor:
+        """Hyperbolic tangent."""
+    def tensor_split(self, indices_or_sections: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+        """Views along ``dim``: so many of nearly equal length, or cut before the given places.
+
+        >>> [part.tolist() for part in torch.tensor_split(torch.arange(5), 3)]
+        [[0, 1], [2, 3], [4]]
+        >>> [part.tolist() for part in torch.tensor_split(torch.arange(5), [1, 3])]
+        [[0], [1, 2], [3, 4]]
+        """
+    def tensordot(self, b: Any, dims: Any = 2) -> Tensor:
+        """Contract dimensions ``dims`` of ``a`` with those of ``b`` (an int: the last of ``a`` with the first of ``b``)."""
+    def tile(self, *dims: Any) -> Tensor:
+        """``repeat`` where missing leading counts are one."""
+    def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: _bool = False, copy: _bool = False, memory_format: Any = ..., other: Any = None) -> Tensor:
+        """The tensor with another dtype or on another device; itself where nothing changes and ``copy`` is False."""
+    def to_dense(self, dtype: Any = None, *, masked_grad: _bool | None = None) -> Tensor:
+        """The tensor with all its elements in memory: a dense one is that already."""
+    def to_sparse(self, sparse_dim: _int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: _int | None = None) -> Tensor:
+        """The non-zero elements as a sparse tensor; with ``sparse_dim``, the non-zero parts along the first dimensions.
+
+        ``layout``: another one than ``torch.sparse_coo``; ``blocksize``: of those that store blocks.
+
+        >>> torch.tensor([[0.0, 0.0], [1.0, 0.0]]).to_sparse(1)
+        tensor(indices=tensor([[1]]),
+               values=tensor([[1., 0.]]),
+               size=(2, 2), nnz=1, layout=torch.sparse_coo)
+        """
+    def to_sparse_bsc(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """The blocks of ``blocksize`` that are not zero column by column, in the layout ``torch.sparse_bsc``."""
+    def to_sparse_bsr(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """The blocks of ``blocksize`` that are not zero row by row, in the layout ``torch.sparse_bsr``."""
+    def to_sparse_coo(self) -> Tensor:
+        """The non-zero elements as a sparse tensor."""
+    def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor:
+        """The non-zero elements column by column, in the layout ``torch.sparse_csc``."""
+    def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor:
+        """The non-zero elements row by row, in the layout ``torch.sparse_csr``."""
+    def topk(self, k: Any, dim: Any = -1, largest: _bool = True, sorted: _bool = True) -> return_types.topk:
+        """The ``k`` largest (or smallest) elements along ``dim`` in order, and their places: ``(values, indices)``.
+
+        >>> torch.topk(torch.tensor([3, 1, 2]), 2)
+        torch.return_types.topk(
+        values=tensor([3, 2]),
+        indices=tensor([0, 2]))
+        """
+    def trace(self) -> Tensor:
+        """The sum of the diagonal of a matrix."""
+    def transpose(self, dim0: Any, dim1: Any) -> Tensor:
+        """A view with two dimensions exchanged.
+
+        >>> torch.zeros(2, 3, 5).transpose(0, 2).shape
+        torch.Size([5, 3, 2])
+        """
+    def transpose_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """``transpose`` in place: this tensor becomes that view of its memory."""
+    def trapezoid(self, x: Any = None, *, dx: Any = 1, dim: Any = -1) -> Tensor:
+        """The integral of samples ``y`` by the trapezoidal rule along ``dim``, at places ``x`` or ``dx`` apart.
+
+        >>> torch.trapezoid(torch.tensor([1.0, 5.0, 10.0]))
+        tensor(10.5000)
+        """
+    def trapz(self, x: Any = None, *, dx: Any = 1, dim: Any = -1) -> Tensor:
+        """The integral of samples ``y`` by the trapezoidal rule along ``dim``, at places ``x`` or ``dx`` apart.
+
+        >>> torch.trapezoid(torch.tensor([1.0, 5.0, 10.0]))
+        tensor(10.5000)
+        """
+    def triangular_solve(self, A: Any, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> return_types.triangular_solve:
+        """``(solution, cloned_coefficient)`` of ``A @ X = b`` for triangular ``A`` (``transpose``: for ``A.T``)."""
+    def tril(self, diagonal: Any = 0) -> Tensor:
+        """The elements below the diagonal ``diagonal`` of each matrix and on it, zero elsewhere."""
+    def tril_(self, diagonal: Any = 0) -> Tensor:
+        """The elements below the diagonal ``diagonal`` of each matrix and on it, zero elsewhere."""
+    def triu(self, diagonal: Any = 0) -> Tensor:
+        """The elements above the diagonal ``diagonal`` of each matrix and on it, zero elsewhere."""
+    def triu_(self, diagonal: Any = 0) -> Tensor:
+        """The elements above the diagonal ``diagonal`` of each matrix and on it, zero elsewhere."""
+    def true_divide(self, other: Any) -> Tensor:
+        """``input / other``, broadcast; integers divide to the default floating type."""
+    def true_divide_(self, other: Any) -> Tensor:
+        """``input / other``, broadcast; integers divide to the default floating type."""
+    def trunc(self) -> Tensor:
+        """Each element without its fraction."""
+    def trunc_(self) -> Tensor:
+        """Each element without its fraction."""
     @overload
-    def type(self, dtype: None = None, non_blocking: _bool = False) -> str: ...
+    def type(self, dtype: None = None, non_blocking: _bool = False) -> str:
+        """The name of the tensor's type, or the tensor in another type."""
     @overload
     def type(self, dtype: Any, non_blocking: _bool = False) -> Tensor: ...
-    def type_as(self, other: Tensor) -> Tensor: ...
-    def unbind(self, dim: Any = 0) -> tuple[Tensor, ...]: ...
-    def unflatten(self, dim: Any, sizes: Any) -> Tensor: ...
-    def unfold(self, dimension: Any, size: Any, step: Any) -> Tensor: ...
-    def uniform_(self, from_: _float = 0.0, to: _float = 1.0, *, generator: Any = None, **named: Any) -> Tensor: ...
+    def type_as(self, other: Tensor) -> Tensor:
+        """The tensor in the type of ``other``."""
+    def unbind(self, dim: Any = 0) -> tuple[Tensor, ...]:
+        """All slices along ``dim`` as views without it."""
+    def unflatten(self, dim: Any, sizes: Any) -> Tensor:
+        """Dimension ``dim`` as several of the given ``sizes``, one of which may be -1.
+
+        >>> torch.zeros(3, 8).unflatten(1, (2, -1)).shape
+        torch.Size([3, 2, 4])
+        """
+    def unfold(self, dimension: Any, size: Any, step: Any) -> Tensor:
+        """Windows of ``size`` every ``step`` elements along ``dimension``, as a view with the windows' elements last.
+
+        >>> torch.arange(5).unfold(0, 3, 2)
+        tensor([[0, 1, 2],
+                [2, 3, 4]])
+        """
+    def uniform_(self, from_: _float = 0.0, to: _float = 1.0, *, generator: Any = None, **named: Any) -> Tensor:
+        """Fill with uniform numbers in [from, to)."""
     @overload
-    def unique(self, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: Any = None) -> Tensor: ...
+    def unique(self, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: Any = None) -> Tensor:
+        """The distinct elements (or slices along ``dim``) in order; on request where each went, and how often it occurs.
+
+        >>> torch.unique(torch.tensor([3, 1, 1]), return_counts=True)
+        (tensor([1, 3]), tensor([2, 1]))
+        """
     @overload
     def unique(self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: Any = None) -> Any: ...
     @overload
-    def unique_consecutive(self, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: Any = None) -> Tensor: ...
+    def unique_consecutive(self, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: Any = None) -> Tensor:
+        """The elements (or slices along ``dim``) without repetitions of the one before; on request, inverse and counts."""
     @overload
     def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: Any = None) -> Any: ...
-    def unsafe_chunk(self, chunks: Any, dim: Any = 0) -> tuple[Tensor, ...]: ...
-    def unsafe_split(self, split_size: Any, dim: Any = 0) -> tuple[Tensor, ...]: ...
-    def unsafe_split_with_sizes(self, split_sizes: Any, dim: Any = 0) -> tuple[Tensor, ...]: ...
-    def unsqueeze(self, dim: Any) -> Tensor: ...
-    def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def untyped_storage(self) -> UntypedStorage: ...
-    def values(self) -> Tensor: ...
-    def var(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> Tensor: ...
-    def vdot(self, other: Any) -> Tensor: ...
-    def view(self, *args: Any, shape: Any = ...) -> Tensor: ...
-    def view_as(self, other: Tensor) -> Tensor: ...
-    def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]: ...
-    def where(self, condition: Any, other: Any) -> Tensor: ...
-    def xlogy(self, other: Any) -> Tensor: ...
-    def xlogy_(self, other: Any) -> Tensor: ...
-    def zero_(self) -> Tensor: ...
+    def unsafe_chunk(self, chunks: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+        """``chunk`` into copies that may be written to."""
+    def unsafe_split(self, split_size: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+        """``split`` into tensors that look at the same memory and do not count as its views."""
+    def unsafe_split_with_sizes(self, split_sizes: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+        """``split_with_sizes`` into tensors that look at the same memory and do not count as its views."""
+    def unsqueeze(self, dim: Any) -> Tensor:
+        """A view with a dimension of size 1 more, at ``dim``.
+
+        >>> torch.zeros(3).unsqueeze(0).shape
+        torch.Size([1, 3])
+        """
+    def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """``unsqueeze`` in place: this tensor becomes that view of its memory."""
+    def untyped_storage(self) -> UntypedStorage:
+        """The memory that the tensor looks at, as bytes.
+
+        >>> torch.arange(6.0)[2:].untyped_storage().nbytes()
+        24
+        """
+    def values(self) -> Tensor:
+        """Part of sparse tensors only."""
+    def var(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, **more: Any) -> Tensor:
+        """The variance of all elements, or over ``dim``; ``correction`` is taken off the count (1: unbiased)."""
+    def vdot(self, other: Any) -> Tensor:
+        """Inner product with the first vector conjugated."""
+    def view(self, *args: Any, shape: Any = ...) -> Tensor:
+        """The same memory in another shape, one size of which may be -1, or read as another type.
+
+        >>> torch.arange(6).view(2, -1).shape
+        torch.Size([2, 3])
+        """
+    def view_as(self, other: Tensor) -> Tensor:
+        """``view`` with the shape of ``other``."""
+    def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """``tensor_split`` along rows."""
+    def where(self, condition: Any, other: Any) -> Tensor:
+        """``self`` where ``condition`` holds, ``other`` elsewhere."""
+    def xlogy(self, other: Any) -> Tensor:
+        """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+    def xlogy_(self, other: Any) -> Tensor:
+        """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+    def zero_(self) -> Tensor:
+        """Write 0 everywhere."""
