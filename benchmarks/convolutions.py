@@ -1,7 +1,8 @@
 """Layers of common networks against PyTorch: ``python -m benchmarks.convolutions [NAME ...] [--threads N]``.
 
-Both libraries in processes that take turns; for each layer the least time of its results, of the gradient in the images
-and of that in the filters, as ratios to PyTorch's, and in GFlop/s. On one thread processor time is measured. For layers
+Both libraries in processes that take short turns, many of them, as a shared machine has phases of a second in which it
+is slower; for each layer the least time of its results, of the gradient in the images and of that in the filters, as
+ratios to PyTorch's, and in GFlop/s. On one thread processor time is measured. For layers
 of 64 channels and filters and more, how much that is of the machine's rate: that of the fastest product of two matrices
 of 1024² numbers, by this library's kernel, NumPy's BLAS or PyTorch's.
 """
@@ -72,7 +73,8 @@ NETWORKS = {
         "3/2 128-256 4x14x14, 1/2 128-256 4x14x14, 3 256-256 2x7x7, 3/2 256-512 2x7x7, 1/2 256-512 2x7x7, "
         "3 512-512 1x4x4",
 }
-SECONDS = 0.15
+#: How long a turn computes each of results and gradients, and how many turns a library has.
+SECONDS, TURNS = 0.03, 10
 #: The side of the matrices whose product is the machine's rate, and from how many channels layers are held to it.
 SIDE, MANY = 1024, 64
 
@@ -119,26 +121,32 @@ def child(library: str, threads: int) -> None:
             found = min(found, clock() - start)
         return found
 
+    last, products, calls = "", 0, list[Any]()
     for line in sys.stdin:
         if line == "rates\n":
             print(json.dumps(rates(library, torch, least)), flush=True)
             continue
-        images, channels, size, filters, kernel, stride, padding, groups, *transposed = LAYERS[line.strip()]
-        torch.manual_seed(0)
-        conv = getattr(torch.nn.functional, f"conv{'_transpose' if transposed else ''}{len(size)}d")
-        shape = (channels, filters // groups) if transposed else (filters, channels // groups)
-        x, w = torch.randn(images, channels, *size), torch.randn(*shape, *kernel)
-        how = dict(stride=stride, padding=padding, groups=groups)
-        y = conv(x, w, None, **how)
+        if line != last:
+            last, (products, calls) = line, computations(torch, *LAYERS[line.strip()])
+        print(json.dumps([products, *map(least, calls)]), flush=True)
+
+
+def computations(torch: Any, images: int, channels: int, size: tuple[int, ...], filters: int, kernel: tuple[int, ...],
+        stride: Any, padding: Any, groups: int, transposed: bool = False) -> tuple[int, list[Any]]:
+    """How many operations a layer's results take, and calls for its results, the gradients in images and filters."""
+    torch.manual_seed(0)
+    conv = getattr(torch.nn.functional, f"conv{'_transpose' if transposed else ''}{len(size)}d")
+    shape = (channels, filters // groups) if transposed else (filters, channels // groups)
+    x, w = torch.randn(images, channels, *size), torch.randn(*shape, *kernel)
+    how = dict(stride=stride, padding=padding, groups=groups)
+    calls = [lambda: conv(x, w, None, **how)]
+    for leaf in (0, 1):
+        given = [x.detach(), w.detach()]
+        given[leaf].requires_grad_()
+        y = conv(*given, None, **how)
         g = torch.randn_like(y)
-        times = [least(lambda x=x, w=w, how=how, conv=conv: conv(x, w, None, **how))]
-        for leaf in (x, w):
-            leaf.requires_grad_()
-            y = conv(x, w, None, **how)
-            times.append(least(lambda y=y, leaf=leaf, g=g: torch.autograd.grad(y, leaf, g, retain_graph=True)))
-            leaf.requires_grad_(False)
-        products = 2 * (x.numel() if transposed else y.numel()) * w.numel() / shape[0]
-        print(json.dumps([products, *times]), flush=True)
+        calls.append(lambda y=y, leaf=given[leaf], g=g: torch.autograd.grad(y, leaf, g, retain_graph=True))
+    return 2 * (x.numel() if transposed else y.numel()) * w.numel() // shape[0], calls
 
 
 def rates(library: str, torch: Any, least: Any) -> dict[str, float]:
@@ -162,7 +170,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="parts of the names of layers, or of networks; default: single layers")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=TURNS)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
@@ -181,7 +189,10 @@ def main() -> None:
         process.stdin.flush()
         return json.loads(process.stdout.readline())
 
-    products = {way: rate for library in processes for way, rate in ask(library, "rates").items()}
+    products = dict[str, float]()
+    for library in args.rounds * list(processes):
+        for way, rate in ask(library, "rates").items():
+            products[way] = max(rate, products.get(way, 0))
     machine = max(products.values())
     print(f"\nProducts of {SIDE}² matrices, GFlop/s: {', '.join(f'{way} {rate:.0f}' for way, rate in products.items())}"
         "\n\n| layer | results | images | filters | all | GFlop/s | PyTorch | of products, % |\n"

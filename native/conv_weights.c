@@ -129,7 +129,7 @@ static int run_weights(struct weights_job *job, char *out)
     const size items = job->by_channels ? v->groups * v->shares : v->batches * v->groups;
     if (chunks > items) chunks = (int)items;
     const size kept = depth <= CONV_KEPT ? (depth + SPARE) * 8 * lanes : 0; /* sums of few filters, a vector for each and a tap */
-    const size line = 8 * (CONV_PLACES + lanes) + kept, windows = CONV_WINDOWS * (v->filters + 2 * lanes);
+    const size line = 8 * (CONV_PLACES + lanes) + kept, windows = (CONV_WINDOWS + CONV_WINDOWS / 8) * (v->filters + 2 * lanes);
     v->work_bytes = (conv_batch_bytes(v) + (line > windows ? line : windows) * v->width + 127) / 64 * 64;
     const size numbers = job->sums_numbers * v->groups * (job->by_channels ? 1 : chunks);
     PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results + SPARE, sizeof(size)) : NULL;

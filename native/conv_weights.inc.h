@@ -103,12 +103,14 @@ static void F(conv_weights_part)(const struct weights *w, size begin, size count
     }
 }
 
-/* sums (taps x filters, whole tiles of both) = or += what some images add. */
+/* sums (taps x filters, whole tiles of both) = or += what some images add: as many windows at a time as CONV_WINDOWS or somewhat more, so
+ * that none are left for a short last time, which would take all sums to the caches once more. */
 static void F(conv_weights)(const struct weights *w)
 {
     const size total = w->images * w->pixels, some = w->threes ? w->taps : 48 * GEMM_ROWS;
-    for (size begin = 0; begin < total && !pool_stopped(); begin += CONV_WINDOWS) {
-        const size end = begin + CONV_WINDOWS < total ? begin + CONV_WINDOWS : total, count = end - begin;
+    const size times = (total + (CONV_WINDOWS + CONV_WINDOWS / 8) - 1) / (CONV_WINDOWS + CONV_WINDOWS / 8), windows = (total + times - 1) / times;
+    for (size begin = 0; begin < total && !pool_stopped(); begin += windows) {
+        const size end = begin + windows < total ? begin + windows : total, count = end - begin;
         F(conv_gradients)(w->work, w, begin, end);
         for (size first = 0; first < w->taps; first += some) /* taps whose images stay in the second cache while all filters meet them */
             F(conv_weights_part)(w, begin, count, first, w->taps - first < some ? w->taps - first : some);

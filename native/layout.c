@@ -71,6 +71,9 @@ static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t co
     PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, PyArray_DIMS(x), NULL,
                                                                NULL, 0, NULL);
     if (!out) return NULL;
+    const int turned = turn_in_order(x, PyArray_BYTES(out));
+    if (turned < 0) Py_CLEAR(out);
+    if (turned) return (PyObject *)out;
     if (axis < 0) {
         fast_copy(x, PyArray_BYTES(out), PyArray_STRIDES(out));
         return (PyObject *)out;

@@ -63,14 +63,19 @@ static void update_task(void *context, size begin, size end, int chunk)
     }
 }
 
-/* Whether the arrays of one parameter are of one real type and size, one piece of memory each, and writable. */
+/* Whether the arrays of one parameter are of one real type and size, one piece of memory each, and writable. Where the parameter lies
+ * with its channels or its first axis innermost, the others do, too. */
 static int is_row(PyObject *const *row, int columns)
 {
+    PyArrayObject *const model = (PyArrayObject *)row[0];
+    const int rows = !PyArray_Check(row[0]) || PyArray_IS_C_CONTIGUOUS(model), columnwise = !rows && PyArray_IS_F_CONTIGUOUS(model);
     for (int k = 0; k < columns; k++) {
         if (!PyArray_Check(row[k])) return 0;
         PyArrayObject *array = (PyArrayObject *)row[k], *first = (PyArrayObject *)row[0];
         const int narrow = narrow_kind(row[k]), alike = narrow ? narrow_kind(row[0]) == narrow : is_like(row[k], row[0]);
-        if (!alike || PyArray_SIZE(array) != PyArray_SIZE(first) || !PyArray_IS_C_CONTIGUOUS(array) || !PyArray_ISALIGNED(array) ||
+        const int one_piece = rows ? PyArray_IS_C_CONTIGUOUS(array) : columnwise ? PyArray_IS_F_CONTIGUOUS(array) : lies_innermost(array);
+        if (!alike || PyArray_SIZE(array) != PyArray_SIZE(first) || !one_piece || !PyArray_ISALIGNED(array) ||
+            (!rows && !PyArray_SAMESHAPE(array, first)) ||
              (k != 1 && !PyArray_ISWRITEABLE(array)))
             return 0;
     }

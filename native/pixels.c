@@ -34,19 +34,47 @@ static void turn_task(void *context, size begin, size end, int chunk)
         else kernels->pixels_turned_f64((double *)to, to_row, (const double *)from, from_row, rows, columns);
     }
 }
-static PyArrayObject *turned(PyArrayObject *x, PyArrayObject *out, int back)
+static int turn(const char *from, char *to, size images, size channels, size pixels, int type, int back)
 {
-    if (!out || !PyArray_SIZE(x)) return out;
-    const size images = PyArray_DIM(x, 0), channels = PyArray_DIM(x, 1), pixels = PyArray_SIZE(x) / (images * channels);
-    struct turning t = {PyArray_BYTES(x), PyArray_BYTES(out), pixels, channels, pixels < PIXELS_TOGETHER ? 1 : pixels / PIXELS_TOGETHER,
-                        PyArray_ITEMSIZE(x), PyArray_TYPE(x), back};
+    if (!images || !channels || !pixels) return 0;
+    struct turning t = {from, to, pixels, channels, pixels < PIXELS_TOGETHER ? 1 : pixels / PIXELS_TOGETHER, type == NPY_FLOAT ? 4 : 8, type, back};
     const size items = images * t.parts;
     int result;
     Py_BEGIN_ALLOW_THREADS
     result = pool_run_stoppable(turn_task, &t, items, pool_chunks(items, 0.2 * (double)(pixels * channels) / (double)t.parts));
     Py_END_ALLOW_THREADS
-    if (result < 0) Py_CLEAR(out);
+    return result;
+}
+static PyArrayObject *turned(PyArrayObject *x, PyArrayObject *out, int back)
+{
+    if (!out || !PyArray_SIZE(x)) return out;
+    const size images = PyArray_DIM(x, 0), channels = PyArray_DIM(x, 1), pixels = PyArray_SIZE(x) / (images * channels);
+    if (turn(PyArray_BYTES(x), PyArray_BYTES(out), images, channels, pixels, PyArray_TYPE(x), back) < 0) Py_CLEAR(out);
     return out;
+}
+
+/* Whether a transposed array is one of images whose channels are its last axis, and lie as planes. */
+static int lies_as_planes(PyArrayObject *x)
+{
+    const int last = PyArray_NDIM(x) - 1;
+    npy_intp step = PyArray_ITEMSIZE(x);
+    for (int k = last; k >= 0; k--) { /* the last but one to the second, the channels, the images */
+        const int axis = k > 1 ? k - 1 : k == 1 ? last : 0;
+        if (PyArray_DIM(x, axis) != 1 && PyArray_STRIDE(x, axis) != step) return 0;
+        step *= PyArray_DIM(x, axis);
+    }
+    return 1;
+}
+
+int turn_in_order(PyArrayObject *x, char *to)
+{
+    enum { FEWEST = 4 }; /* channels or pixels that squares are worth while for */
+    const int last = PyArray_NDIM(x) - 1, back = last > 1 && !lies_innermost(x);
+    if (!is_real((PyObject *)x) || last < 2 || (back && !lies_as_planes(x))) return 0;
+    const size images = PyArray_DIM(x, 0), channels = PyArray_DIM(x, back ? last : 1);
+    const size pixels = images && channels ? PyArray_SIZE(x) / (images * channels) : 0;
+    if (channels < FEWEST || pixels < FEWEST) return 0;
+    return turn(PyArray_BYTES(x), to, images, channels, pixels, PyArray_TYPE(x), back) < 0 ? -1 : 1;
 }
 
 PyArrayObject *conv_planes(PyObject *array)

@@ -45,6 +45,9 @@ PyObject *layout_rows(PyObject *array); /* a new array in C order; layout.c */
 int lies_innermost(PyArrayObject *x);
 PyArrayObject *new_innermost(int type, int ndim, const npy_intp *shape);
 PyArrayObject *innermost_of(PyObject *array);
+/* Copies x to `to` in C order, where it holds images with their channels innermost, or is such images of planes transposed: 1 if that
+ * is done, 0 if x is not of this kind, -1 with an error. */
+int turn_in_order(PyArrayObject *x, char *to);
 
 /* Changes of context variables: context.c. */
 PyObject *context_set(PyObject *variable, PyObject *value);

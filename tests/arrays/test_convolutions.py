@@ -339,3 +339,14 @@ def test_depthwise_images_that_are_not_finite(step: int, size: tuple[int, int], 
         g[1, 1, 0, 0] = g[2, 2, -1, -1] = value
         want, got = (f(g, w, x.shape, *how) for f in (K.plain("conv_input"), K.conv_input))
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("windows", [1, 255, 256, 257, 288, 289, 300, 576, 577, 785])
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_gradients_of_filters_by_parts_of_windows(kernel: int, windows: int) -> None:
+    rng = np.random.default_rng(windows)
+    x = rng.standard_normal((2, 34, windows + kernel - 1), np.float32)
+    g = rng.standard_normal((2, 51, windows), np.float32)
+    how = (51, 34, kernel), (1,), (0,), (1,), 1
+    got, want = K.conv_weight(x, g, *how), K.plain("conv_weight")(x.astype(np.float64), g.astype(np.float64), *how)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-6 * np.sqrt(windows) * 8)

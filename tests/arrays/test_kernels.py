@@ -1948,6 +1948,20 @@ def test_copies_in_order(dtype, shape):
             np.testing.assert_array_equal(got, v)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.float16])
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (3, 3), (5, 13), (7, 64), (3, 3, 3), (70,)])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 7, 8, 9, 33])
+def test_images_are_turned_in_order(channels, size, dtype):
+    """Planes into rows of pixels and back, without writing beside them."""
+    planes = (np.random.default_rng(3).standard_normal((3, channels, *size)) * 50).astype(dtype)
+    pixels = K.in_order(np.moveaxis(planes, 1, -1))
+    assert pixels.flags.c_contiguous
+    np.testing.assert_array_equal(pixels, np.moveaxis(planes, 1, -1))
+    np.testing.assert_array_equal(K.in_order(np.moveaxis(pixels, -1, 1)), planes)
+    few = np.moveaxis(planes[1:, :, 1:], 1, -1)
+    np.testing.assert_array_equal(K.in_order(few), few)
+
+
 def test_sums_of_products_in_plain_agree_with_calculus():
     """The plain gradients are derivatives of the plain functions (central differences, float64)."""
     x = np.linspace(-3, 3, 41)

@@ -231,3 +231,31 @@ def test_rows_of_a_table() -> None:
     np.testing.assert_allclose(table[[0, 3]], 0.9, rtol=1e-6)
     np.testing.assert_array_equal(table[[1, 2]], 1.0)
     assert not state[0][[1, 2]].any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("axes", [(0, 3, 1, 2), (0, 2, 1, 3), (3, 2, 1, 0), (0, 1, 2, 3)])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_any_order_of_dimensions(name: str, axes: tuple[int, ...], dtype: Any) -> None:
+    expected = [a.transpose(axes) for a in reference(name, (6, 3, 3, 5), dtype)]
+    row = [a.transpose(axes) for a in arrays(FAMILIES[name][0], (6, 3, 3, 5), dtype)]
+    other = [row[0], row[1].copy("C"), *[a.copy() for a in row[2:]]]
+    other[0] = row[0].copy("K")
+    for got in (updated(name, row), updated(name, other)):
+        for mine, want in zip(got, expected):
+            same(mine, want)
+
+
+@pytest.mark.skipif(not K.available, reason="there are no native kernels")
+@pytest.mark.parametrize("axes", [(0, 3, 1, 2), (3, 2, 1, 0)])
+def test_the_native_update_takes_parameters_of_channels_last(axes: tuple[int, ...]) -> None:
+    """If gradients and state lie as they do: else numbers would meet others."""
+    if K.optimizer_update is K.plain("optimizer_update"):
+        return
+    p, g = (a.transpose(axes) for a in arrays(0, (6, 3, 3, 5)))
+    want, numbers = p - 0.1 * g, (1.0, 0.0, -0.1, 0.0, 1.0)
+    before = p.copy("K")
+    assert not K.optimizer_update("sgd", [[p], [g.copy("C")]], numbers)
+    np.testing.assert_array_equal(p, before)
+    assert K.optimizer_update("sgd", [[p], [g]], numbers)
+    np.testing.assert_allclose(p, want, rtol=1e-12)

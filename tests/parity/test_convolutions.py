@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import wengert
 from tests.arrays.test_convolutions import calls, squares
+from tests.arrays.test_pixel_convolutions import innermost
 from wengert.arrays import kernels as K
 
 torch = pytest.importorskip("torch")
@@ -141,6 +142,30 @@ def test_errors_of_long_sums_with_a_mean(way: str, kinds: tuple[str, str]) -> No
     (x, w, g), how = drawn(WAYS[way], np.float32, False)
     images, filters = (KINDS[kind] for kind in kinds)
     arrays = [images(x), filters(w), images(g)]
+    exact = results(torch, [a.astype(np.float64) for a in arrays], how, False)
+    for (ours, other), true in zip(errors(arrays, how), exact, strict=True):
+        assert ours <= 2 * other + 2.0**-25 * np.sqrt(np.mean(true**2))
+
+
+#: Layers that images whose channels lie innermost go another way for, products of pixels among them.
+PIXELS = {
+    "few filters": ((4, 16, 32, 32), (16, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "few filters, steps": ((4, 16, 31, 32), (32, 16, 3, 3), (2, 2), (1, 1), (1, 1), 1),
+    "few channels": ((4, 3, 33, 32), (24, 3, 3, 3), (2, 2), (1, 1), (1, 1), 1),
+    "one tap": ((4, 96, 14, 14), (40, 96, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    "patches": ((2, 24, 16, 16), (40, 24, 4, 4), (4, 4), (0, 0), (1, 1), 1),
+}
+
+
+@pytest.mark.skipif(not K.available, reason="BLAS adds up as it does")
+@pytest.mark.parametrize("kinds", [("normal", "normal"), *MEANS], ids=" and ".join)
+@pytest.mark.parametrize("way", [*PIXELS, *[name for name, call in WAYS.items() if len(call[2]) > 1
+    and name != "one filter"]])  # which PyTorch has no gradient for, of such images
+def test_errors_of_channels_last(way: str, kinds: tuple[str, str]) -> None:
+    """No larger than twice PyTorch's of the same images, and a rounding of the results."""
+    (x, w, g), how = drawn((PIXELS | WAYS)[way], np.float32, False)
+    images, filters = (KINDS[kind] for kind in kinds)
+    arrays = [innermost(a) for a in (images(x), filters(w), images(g))]
     exact = results(torch, [a.astype(np.float64) for a in arrays], how, False)
     for (ours, other), true in zip(errors(arrays, how), exact, strict=True):
         assert ours <= 2 * other + 2.0**-25 * np.sqrt(np.mean(true**2))

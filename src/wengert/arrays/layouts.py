@@ -86,8 +86,13 @@ def inside_out(a: Any) -> Any:
     """Images with their channels as the last dimension, if they lie innermost in memory, without gaps; else None."""
     if type(a) is not np.ndarray or a.flags.c_contiguous or a.ndim not in _INSIDE_OUT:
         return None
-    moved = a.transpose(_INSIDE_OUT[a.ndim])
+    moved = channels_inside(a)
     return moved if moved.flags.c_contiguous else None
+
+
+def channels_inside(a: np.ndarray) -> np.ndarray:
+    """A view of images with their channels as the last dimension."""
+    return a.transpose(_INSIDE_OUT[a.ndim])
 
 
 def outside_in(a: np.ndarray) -> np.ndarray:
@@ -209,6 +214,8 @@ def lay(y: Any, kind: str, args: Any = ()) -> Any:
     if kind != "rows":
         for a in args[:2]:
             if _innermost_channels(a, kind) if kind != "taps" or a is not args[0] else _seen_innermost(a):
+                if type(y) is np.ndarray and y.ndim in _INSIDE_OUT:
+                    return y if inside_out(y) is not None else outside_in(_by_rows(channels_inside(y)))
                 return np.moveaxis(_by_rows(np.moveaxis(y, 1, -1)), -1, 1)
     return y if y.flags.c_contiguous else y.copy()
 
