@@ -432,7 +432,7 @@ def softmax_grad(F, g, result, dim):
 
 
 @operator(grad=dict(input=lambda F, g, result, dim: F.softmax_grad(g, result, dim)), places=("torch", "Tensor"),
-    pointwise=False)
+    push=lambda F, t, result, dim: F.softmax_grad(t, result, dim), pointwise=False)
 def softmax(input: Array, dim, dtype=None):
     """``exp(x) / sum(exp(x))`` along ``dim``.
 
@@ -451,7 +451,7 @@ def log_softmax_grad(F, g, result, dim):
 
 
 @operator(grad=dict(input=lambda F, g, result, dim: F.log_softmax_grad(g, result, dim)), places=("torch", "Tensor"),
-    pointwise=False)
+    push=lambda F, t, result, dim: t - F.sum(t * F.exp(result), dim, True), pointwise=False)
 def log_softmax(input: Array, dim, dtype=None):
     """``log(softmax(x))`` along ``dim``, without overflow."""
     return _normalised("log_softmax", input, dim, dtype, 0)

@@ -95,6 +95,10 @@ def _inv_back(F: Any, g: Any, result: Any) -> Any:
     return -F.matmul(mT(result), F.matmul(g, mT(result)))
 
 
+def _push_inv(F: Any, t: Any, result: Any) -> Any:
+    return -F.matmul(result, F.matmul(t, result))
+
+
 def _inv(name: str, A: Any, check: bool) -> tuple[Any, Any]:
     check_square("linalg.inv", A)
     inverse, info = K.inverse(A)
@@ -103,7 +107,8 @@ def _inv(name: str, A: Any, check: bool) -> tuple[Any, Any]:
     return inverse, info
 
 
-@operator(grad=dict(A=_inv_back), node="LinalgInvExBackward0", layout="columns")
+@operator(grad=dict(A=_inv_back), push=lambda F, t, result: _push_inv(F, t, result), node="LinalgInvExBackward0",
+    layout="columns")
 def linalg_inv(A: Array):
     """The inverse of square matrices, ``(..., n, n)``; ``LinAlgError`` for a singular one.
 
@@ -115,7 +120,7 @@ def linalg_inv(A: Array):
 
 
 @operator(grad=dict(A=lambda F, g, inverse: _inv_back(F, g, inverse)), outputs=("inverse", "info"),
-    nondifferentiable=("info",), layout=("columns",))
+    push=lambda F, t, inverse: _push_inv(F, t, inverse), nondifferentiable=("info",), layout=("columns",))
 def linalg_inv_ex(A: Array, *, check_errors=False):
     """``(inverse, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
     return _inv("linalg.inv_ex", A, check_errors)
@@ -208,6 +213,17 @@ def _solve_back(F: Any, g: Any, needs: Any, A: Any, A_shape: Any, B_shape: Any, 
     return _matrix_back(F, gb, result, left) if needs[0] else None, F.squeeze(gb, -1) if vector else gb
 
 
+def _push_solve(F: Any, t: Any, A: Any, B: Any, result: Any, left: Any) -> Any:
+    vector, (turn, total) = vector_case(A.shape, B.shape), t
+    if vector:
+        result, total = F.unsqueeze(result, -1), None if total is None else F.unsqueeze(total, -1)
+    if turn is not None:
+        part = F.matmul(turn, result) if left else F.matmul(result, turn)
+        total = -part if total is None else total - part
+    found = F.linalg_solve(A, total, left=left)
+    return F.squeeze(found, -1) if vector else found
+
+
 def _matrix_back(F: Any, gb: Any, result: Any, left: bool) -> Any:
     """The gradient of the matrix of a system from that of the right-hand side."""
     return -(F.matmul(gb, mT(result)) if left else F.matmul(mT(result), gb))
@@ -237,7 +253,7 @@ def _solve(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Any, Any
     return (x[..., 0] if vector else x), info, factors, pivots
 
 
-@operator(grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, node="LinalgSolveExBackward0",
+@operator(grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, push=_push_solve, node="LinalgSolveExBackward0",
     aux=("factors", "pivots"), layout=("columns",))
 def linalg_solve(A: Array, B: Array, *, left=True):
     """The solution of ``A @ X = B`` (``X @ A = B`` without ``left``); ``LinAlgError`` for a singular ``A``.
@@ -251,7 +267,7 @@ def linalg_solve(A: Array, B: Array, *, left=True):
     return x, factors, pivots
 
 
-@operator(grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, outputs=("result", "info"),
+@operator(grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, push=_push_solve, outputs=("result", "info"),
     aux=("factors", "pivots"), nondifferentiable=("info",), layout=("columns",))
 def linalg_solve_ex(A: Array, B: Array, *, left=True, check_errors=False):
     """``(result, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""

@@ -436,6 +436,16 @@ def _scaled(g: Any, factor: Any) -> Any:
 _input: dict[str, Any] = dict(input=lambda F, g, beta: _scaled(g, beta))
 
 
+def _push_plus(F: Any, t: Any, a: Any, b: Any, result: Any, beta: Any, alpha: Any) -> Any:
+    input, left, right = t
+    parts = [F.matmul(x, y) for x, y in ((left, b), (a, right)) if x is not None and y is not None]
+    total = None if not parts else _scaled(sum(parts[1:], parts[0]), alpha)
+    if input is None:
+        return total
+    input = _scaled(input, beta)
+    return F.expand(input, result.shape) if total is None else total + input
+
+
 def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
     if not (isinstance(alpha, (int, float)) and alpha == 1):
         m = m * _factor(alpha, m.dtype)
@@ -479,7 +489,8 @@ def _fused(input: Any, a: Any, b: Any, beta: Any, alpha: Any, by_blas: bool = Tr
 
 
 @operator(grad=dict(_input, mat1=lambda F, g, mat2, alpha: _scaled(F.matmul(g, mT(mat2)), alpha),
-        mat2=lambda F, g, mat1, alpha: _scaled(F.matmul(mT(mat1), g), alpha)), inplace=True)
+        mat2=lambda F, g, mat1, alpha: _scaled(F.matmul(mT(mat1), g), alpha)), inplace=True,
+    push=lambda F, t, mat1, mat2, result, beta, alpha: _push_plus(F, t, mat1, mat2, result, beta, alpha))
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to ``(n, m)``."""
     for name, mat in (("mat1", mat1), ("mat2", mat2)):
@@ -492,7 +503,8 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
 
 
 @operator(grad=dict(_input, batch1=lambda F, g, batch2, alpha: _scaled(F.bmm(g, mT(batch2)), alpha),
-        batch2=lambda F, g, batch1, alpha: _scaled(F.bmm(mT(batch1), g), alpha)), inplace=True)
+        batch2=lambda F, g, batch1, alpha: _scaled(F.bmm(mT(batch1), g), alpha)), inplace=True,
+    push=lambda F, t, batch1, batch2, result, beta, alpha: _push_plus(F, t, batch1, batch2, result, beta, alpha))
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)``, batched."""
     if batch1.ndim != 3 or batch2.ndim != 3:

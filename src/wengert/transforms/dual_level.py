@@ -61,10 +61,13 @@ class Tangents(Scope):
 
     def attach(self, t: Tensor, tangent: Tensor | None) -> None:
         """Make ``t`` carry ``tangent``; None: none, whatever its base carries."""
-        meta = meta_of(t)
+        meta = t._wg_meta
+        if meta is None:
+            meta = meta_of(t)
         if meta.tangents is None:
-            meta.tangents = {}
-        meta.tangents[self] = tangent
+            meta.tangents = {self: tangent}
+        else:
+            meta.tangents[self] = tangent
         self.holders.append(weakref.ref(meta))
 
     def forget(self, t: Tensor) -> None:

@@ -17,9 +17,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..arrays import dtypes as dt
 from ..graph.interceptors import Interceptor
 from ..graph.modes import FIELD_INTERCEPTORS, LEVELS, Modes, modes, set_modes
 from ..ops.structseq import rebuilt
@@ -28,8 +25,21 @@ from ..tensor.autograd_meta import meta_of, normal_version, requires_grad
 from ..tensor.call import compute, general
 from ..tensor.copy_slices import CopySlices
 from ..tensor.inplace import compute_inplace
-from ..tensor.namespaces import ARRAY_OPS, TRACED_OPS
+from ..tensor.namespaces import TRACED_OPS
 from .dual_level import Tangents, again, batching, outside, zeros
+from .forward_rules import (
+    apart,
+    differentiable,
+    has_plain_rules,
+    is_analytic,
+    is_diagonal,
+    is_reduction,
+    of_one_type,
+    of_own_types,
+    pointwise,
+    reduced,
+    transposed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,29 +94,6 @@ class Levels(Interceptor):
 FIELD_INTERCEPTORS["levels"] = Levels()
 
 
-_given: dict[str, bool] = {}
-
-
-def _of_given(op: Operator) -> bool:
-    """Whether ``op`` has a diagonal Jacobian, and rules that name nothing but its arguments and its result."""
-    found = _given.get(op.name)
-    if found is None:
-        rules = op.rules if op.joint is None else (op.joint,)
-        known = {*op.params, "needs", *(() if op.outputs is ... else op.outputs)}
-        found = _given[op.name] = _diagonal(op) and all(n in known for _, names in rules for n in names)
-    return found
-
-
-def _gradient_in(op: Operator, i: int, t: Any, values: dict[str, Any]) -> Any:
-    """What the rule of ``op`` gives for the gradient ``t`` in its differentiable argument number ``i``."""
-    if op.joint is None:
-        rule, names = op.rules[i]
-        return rule(TRACED_OPS, t, *[values[n] for n in names])
-    rule, names = op.joint
-    needs = [j == i for j in range(len(op.wrt))]
-    return rule(TRACED_OPS, t, *[needs if n == "needs" else values[n] for n in names])[i]
-
-
 def innermost(m: Modes, args: tuple[Any, ...]) -> Any:
     """The innermost level of which some of ``args`` has a tangent, or None; always None in inference mode."""
     if m.inference:
@@ -157,7 +144,10 @@ class DualLevel(Tangents):
                 f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function")
         tensors = _wrt(op, args)
         tangents = [self.tangent(x) for x in tensors]
-        if all(t is None for t in tangents):
+        for t in tangents:
+            if t is not None:
+                break
+        else:
             return _computed(op, args, modes())
         if op.view or op.linear:
             answer = _computed(op, args, modes())
@@ -166,11 +156,11 @@ class DualLevel(Tangents):
                 self._remember(node, op, args, answer)
             self._hand_on(op, answer, self._applied(op, args))
             return answer
-        if op.push is not None and not _of_own_types(tensors, tangents):
+        if op.push is not None and not of_own_types(tensors, tangents):
             return self._pushed(op, args, tensors, tangents)
-        if _of_given(op) and _by_rule(op, tensors):
+        if has_plain_rules(op) and of_one_type(tensors) and is_analytic(op, tensors):
             answer = _computed(op, args, modes())
-            if _by_rule(op, (answer,)):
+            if is_analytic(op, (answer,)):
                 return self._at_once(op, args, tensors, tangents, answer)
         answer, node = self._with_node(op, args, tensors, tangents)
         if node is not None:
@@ -182,16 +172,18 @@ class DualLevel(Tangents):
             recording = m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))
             set_modes(m.with_(grad=recording))
             try:
-                if _diagonal(op) and _by_rule(op, (*tensors, answer)):
+                if is_diagonal(op) and is_analytic(op, (*tensors, answer)):
                     values = node._values(TRACED_OPS, conjugate=False)
-                    row = [self._pointwise(op, values, tensors, tangents, answer)]
+                    row = [pointwise(op, values, tensors, tangents, answer)]
+                elif is_reduction(op, tensors, tangents, answer):
+                    row = [reduced(op, node, tensors, tangents, answer, args)]
                 else:
-                    row = self._transposed(op, node, tensors, tangents, answer, args)
+                    row = transposed(op, node, tensors, tangents, answer, args)
             except RuntimeError as error:  # NotImplementedError is one
                 raise _unsupported(op, str(error)) or error from None
             finally:
                 set_modes(m)
-            self._hand_on(op, answer, [_apart(t, tangents) for t in row])
+            self._hand_on(op, answer, [apart(t, tangents) for t in row])
             for n in nodes:
                 self._remember(n, op, (), answer)
         return answer
@@ -205,19 +197,18 @@ class DualLevel(Tangents):
         values = dict(zip(op.params, args))
         values[op.outputs[0]] = answer
         try:
-            tangent = self._pointwise(op, values, tensors, tangents, answer)
+            tangent = pointwise(op, values, tensors, tangents, answer)
         except RuntimeError as error:  # NotImplementedError is one
             raise _unsupported(op, str(error)) or error from None
         if tangent is not None:
-            self.attach(answer, _apart(tangent, tangents))
+            self.attach(answer, apart(tangent, tangents))
         if node is not None:
             self._remember(node, op, (), answer)
         return answer
 
     def _pushed(self, op: Operator, args: tuple[Any, ...], tensors: list[Any], tangents: list[Any]) -> Any:
         """An operator that says itself how tangents go through it."""
-        m = modes()
-        answer = _computed(op, args, m)
+        answer = _computed(op, args, modes())
         node = _node_of(op, answer) if op.saved else None
         if node is not None:
             self._remember(node, op, args, answer)
@@ -226,15 +217,11 @@ class DualLevel(Tangents):
         if op.pointwise:
             shape = answer._wg_data.shape
             tangents = [t if t is None or t._wg_data.shape == shape else TRACED_OPS.expand(t, shape) for t in tangents]
-        set_modes(m.with_(grad=m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))))
-        try:
-            found = rule(TRACED_OPS, tangents[0] if len(tangents) == 1 else tangents, *[values[n] for n in names])
-        finally:
-            set_modes(m)
+        found = rule(TRACED_OPS, tangents[0] if len(tangents) == 1 else tangents, *[values[n] for n in names])
         row = found if isinstance(found, tuple) else (found,)
-        outputs = _differentiable(op, answer)
+        outputs = differentiable(op, answer)
         self._hand_on(op, answer,
-            [_apart(TRACED_OPS.conform(t, o._wg_data.shape, o._wg_data.dtype), tangents) for o, t in zip(outputs, row)])
+            [apart(TRACED_OPS.conform(t, o._wg_data.shape, o._wg_data.dtype), tangents) for o, t in zip(outputs, row)])
         if node is not None:
             self._remember(node, op, (), answer)
         return answer
@@ -310,7 +297,7 @@ class DualLevel(Tangents):
 
     def _applied(self, op: Operator, args: tuple[Any, ...]) -> Any:
         """A linear operator's tangent: the operator of the tangents."""
-        places = [i for i, p in enumerate(op.params) if p in op.wrt]
+        places = _places_of(op)
         if op.linear == "each":  # linear in each argument while the others stand still
             total = None
             for i in places:
@@ -321,7 +308,8 @@ class DualLevel(Tangents):
             return total
         row = list(args)
         for i in places:
-            row[i] = [self._or_zeros(x) for x in args[i]] if type(args[i]) in (list, tuple) else self._or_zeros(args[i])
+            v = args[i]
+            row[i] = [self._or_zeros(x) for x in v] if type(v) is list or type(v) is tuple else self._or_zeros(v)
         if op.name == "clone" and type(row[0]) is classes.Batched_:
             row[1] = None  # a format of images is not one of a map of images
         return _called(op, tuple(row))
@@ -363,76 +351,13 @@ class DualLevel(Tangents):
             answer = _unrecorded(second, m)
         return answer, node
 
-    def _pointwise(self, op: Operator, values: dict[str, Any], tensors: list[Any], tangents: list[Any],
-            answer: Tensor) -> Tensor | None:
-        """A diagonal Jacobian is its own transpose: the gradient rule, with ``values`` that are not conjugated."""
-        shape, dtype = answer._wg_data.shape, answer._wg_data.dtype
-        total = None
-        own = op.name == "copy" or _of_own_types(tensors, tangents)
-        if own and len(tensors) == 1:
-            tangents = [_real(t, x) for t, x in zip(tangents, tensors)]
-        for i, t in enumerate(tangents):
-            if t is None:
-                continue
-            if not own and t._wg_data.dtype != dtype and not (dtype.kind != "c" and t._wg_data.dtype.kind == "c"):
-                t = TRACED_OPS.cast(t, dtype)
-            if t._wg_data.shape != shape:
-                t = TRACED_OPS.expand(t, shape)
-            part = _gradient_in(op, i, t, values)
-            if part is not None:
-                total = part if total is None else total + part
-        if total is None:
-            return None
-        if total._wg_data.shape != shape:
-            total = TRACED_OPS.expand(total, shape)
-        if op.name == "copy":
-            return total
-        if not own:
-            return TRACED_OPS.conform(total, shape, dtype)
-        others = [x._wg_data for x, t in zip(tensors, tangents) if x is not None and t is None]
-        if op.name in ("mul", "div") and None in tangents and total._wg_data.dtype.kind != "c":
-            # PyTorch's formula adds the product with a tangent of zeros, also that of a number
-            others = [answer._wg_data]
-        wide = dt.result([total._wg_data, *others])
-        return total if wide is None or total._wg_data.dtype == wide else TRACED_OPS.cast(total, wide)
-
-    def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any],
-            answer: Any, args: tuple[Any, ...]) -> list[Any]:
-        """The transpose of the gradient rule, by differentiating it in the direction of the gradient."""
-        from .mapped_backward import gradients as grad
-
-        m = modes()
-        outputs = _differentiable(op, answer)
-        # of several gradients in one step those that were not wanted are no results
-        wanted = args[op.params.index("output_mask")] if "output_mask" in op.params else [True] * len(outputs)
-        set_modes(m.with_(grad=True, inference=False, saved_tensor_hooks=None, saved_tensor_hooks_disabled=None))
-        try:
-            own = _of_own_types(tensors, tangents)
-            if own:
-                tangents = [_real(t, x) for t, x in zip(tangents, tensors)]
-            types = [t._wg_data.dtype for t in tangents if t is not None] if own else []
-            seeds = [ARRAY_OPS.wrap(np.ones(o._wg_data.shape, np.result_type(o._wg_data.dtype, *types)))._wg_require()
-                for o, w in zip(outputs, wanted) if w]
-            supply = iter(seeds)
-            given = [next(supply) if w else None for w in wanted]
-            found = node.recorded(given[0] if node.outputs == 1 else given, [t is not None for t in tangents])
-            pairs = []
-            for x, t, g in zip(tensors, tangents, found):
-                if t is not None and g is not None and requires_grad(g):
-                    d = g._wg_data.dtype if own else x._wg_data.dtype
-                    fitted = TRACED_OPS.conform(g, x._wg_data.shape, d)
-                    pairs.append((fitted, t if t._wg_data.dtype == d else TRACED_OPS.cast(t, d)))
-        finally:
-            set_modes(m)
-        if not pairs:
-            return [zeros(o) if w else None for o, w in zip(outputs, wanted)]
-        rows = iter(grad([g for g, _ in pairs], seeds, [t for _, t in pairs], create_graph=m.grad, allow_unused=True,
-            materialize_grads=True))
-        return [next(rows) if w else None for w in wanted]
-
     def _hand_on(self, op: Operator, answer: Any, tangents: Any) -> None:
-        outputs = _differentiable(op, answer)
-        row = _differentiable(op, tangents) if not isinstance(tangents, list) else tangents
+        if not isinstance(answer, tuple) and type(tangents) is not list:
+            if tangents is not None and op.differentiable and answer._wg_data.dtype.kind in "fcVW":
+                self.attach(answer, tangents)
+            return
+        outputs = differentiable(op, answer)
+        row = differentiable(op, tangents) if not isinstance(tangents, list) else tangents
         for o, t in zip(outputs, row):
             if t is not None:
                 self.attach(o, t)
@@ -458,34 +383,24 @@ def _history(t: Tensor) -> Any:
 def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
     """The tensors to differentiate by, in the order of a node's edges; None for numbers and what is missing."""
     row: list[Any] = []
-    for p in op.wrt:
-        v = args[op.params.index(p)]
-        row.extend(v) if type(v) in (list, tuple) else row.append(v)
-    return [x if hasattr(x, "_wg_data") else None for x in row]
+    for i in _places_of(op):
+        v = args[i]
+        if type(v) is list or type(v) is tuple:
+            row += [x if hasattr(x, "_wg_data") else None for x in v]
+        else:
+            row.append(v if hasattr(v, "_wg_data") else None)
+    return row
 
 
-def _diagonal(op: Operator) -> bool:
-    if not op.pointwise or op.aux or op.outputs is ...:
-        return False
-    return len(op.differentiable) == len(op.outputs) == 1
+_places: dict[str, tuple[int, ...]] = {}
 
 
-def _by_rule(op: Operator, tensors: Iterable[Any]) -> bool:
-    """Whether the rule of an operator with a diagonal Jacobian is analytic for these."""
-    return not op.wirtinger or all(x is None or x._wg_data.dtype.kind != "c" for x in tensors)
-
-
-def _apart(t: Any, tangents: list[Any]) -> Any:
-    """The tangent of a result that is no view, copied where a rule gives what it got (that of ``x + 1``)."""
-    return t if t is None or all(x is None or x._wg_vc is not t._wg_vc for x in tangents) else TRACED_OPS.clone(t)
-
-
-def _differentiable(op: Operator, answer: Any) -> list[Any]:
-    """The outputs that carry gradients, as ``compute`` counts them."""
-    if op.outputs is ...:
-        return list(answer)
-    rows = answer if isinstance(answer, tuple) else (answer,)
-    return [rows[i] for i in op.differentiable if rows[i]._wg_data.dtype.kind in "fcVW"]
+def _places_of(op: Operator) -> tuple[int, ...]:
+    """Where the differentiable arguments are."""
+    found = _places.get(op.name)
+    if found is None:
+        found = _places[op.name] = tuple(op.params.index(p) for p in op.wrt)
+    return found
 
 
 def _check_written(x: Any, t: Tensor, args: tuple[Any, ...], given: list[Any], versions: list[int | None]) -> None:
@@ -535,16 +450,6 @@ def _unsupported(op: Operator, complaint: str) -> NotImplementedError | None:
     return None
 
 
-def _of_own_types(tensors: list[Any], tangents: list[Any]) -> bool:
-    """Whether some tangent has another type than its tensor: types of tangents are then promoted by themselves."""
-    return any(t is not None and t._wg_data.dtype != x._wg_data.dtype for x, t in zip(tensors, tangents))
-
-
-def _real(t: Any, x: Any) -> Any:
-    """The part of a tangent that moves ``x``: the real one of what is real."""
-    return TRACED_OPS.real(t) if t is not None and t._wg_data.dtype.kind == "c" and x._wg_data.dtype.kind != "c" else t
-
-
 def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     """The operator on ``args`` in the modes ``m``, which are in force: by its native call if that handles them."""
     if not m.levels:
@@ -563,7 +468,7 @@ def _called(op: Operator, args: tuple[Any, ...]) -> Any:
 
 
 def _node_of(op: Operator, answer: Any) -> Any:
-    for o in _differentiable(op, answer):
+    for o in differentiable(op, answer):
         if o._wg_edge is not None:
             return o._wg_edge[0]
     return None
