@@ -497,6 +497,20 @@ def test_views_of_views_that_are_leaves(torch):
         v.detach_()
 
 
+@pytest.mark.parametrize("take", [lambda p: p.view(-1), lambda p: p[0], lambda p: p.t(), lambda p: p.movedim(0, -1)],
+    ids=["view", "select", "t", "movedim"])
+def test_views_keep_the_history_that_their_base_drops(torch, take):
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    base = -x
+    view = take(base)
+    node = view.grad_fn
+    base.detach_()
+    assert view.grad_fn is node
+    (view * view).sum().backward()
+    wanted = take(x.detach())
+    assert x.grad is not None and take(x.grad).equal(2 * wanted)
+
+
 def test_changing_requires_grad(torch):
     y = torch.ones(2, requires_grad=True) * 2
     with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables"):

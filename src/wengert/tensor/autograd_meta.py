@@ -200,8 +200,11 @@ def edge_among(t: Tensor, tensors: tuple[Tensor | None, ...]) -> Edge | None:
 
 
 def refresh(t: Tensor, view: View) -> None:
-    """Bring a view's edge up to date after its base, or another view of it, was written to."""
-    if view.version != t._wg_vc[0] and (t._wg_edge is not None or requires_grad(view.base)):
+    """Bring a view's edge up to date after its base, or another view of it, was written to.
+
+    A base that was detached in place, or given other data, was not written to: the number of its version is the same.
+    """
+    if not view.version == t._wg_vc[0] and (t._wg_edge is not None or requires_grad(view.base)):  # noqa: SIM201
         record_anew(t, view)
 
 
