@@ -40,6 +40,19 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
             STORE(to, tile[i][j]);                                                                                   \
         }
 
+/* What a tile is added to, on its way to the first cache while the tile is summed. */
+#if defined(__GNUC__) && VECTOR_BYTES < 64
+#define TILE_FETCH(ROWS, c, c_row)                                                                                   \
+    TILE_FOR (int i = 0; i < ROWS; i++) {                                                                            \
+        __builtin_prefetch((c) + i * (c_row), 1);                                                                    \
+        __builtin_prefetch((c) + i * (c_row) + GEMM_COLUMNS - 1, 1);                                                 \
+    }
+#else
+#define TILE_FETCH(ROWS, c, c_row) (void)0;
+#endif
+enum { F(fetches) = 64 };
+#define GEMM_FETCHES F(fetches)
+
 /* Memory that the compiler does not take into registers. */
 #ifdef __GNUC__
 #define STAYS(pointer) __asm__("" : "+r"(pointer))
@@ -74,6 +87,7 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
                         const REAL *restrict b, size b_row, size depth, int add)                                     \
     {                                                                                                                \
         F(vector) tile[ROWS][F(gemm_vectors)];                                                                       \
+        if (add && depth >= GEMM_FETCHES) TILE_FETCH(ROWS, c, c_row)                                                 \
         for (int i = 0; i < ROWS; i++)                                                                               \
             for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};                                   \
         for (size p = 0; p < depth; p++, a += a_step, b += b_row) TILE_ADD(ROWS, F(gemm_vectors), b, a[i * a_row]);  \
@@ -129,17 +143,6 @@ static void F(gemm_edge)(REAL *restrict c, size c_row, const REAL *restrict a, s
             for (size j = 0; j < n; j++) c[j] += x * y[j];
         }
     }
-}
-
-/* to (columns x rows) = from^T, in small squares. */
-static void F(transposed)(REAL *restrict to, const REAL *restrict from, size from_row, size rows, size columns)
-{
-    for (size i0 = 0; i0 < rows; i0 += 16)
-        for (size j0 = 0; j0 < columns; j0 += 16) {
-            const size i1 = i0 + 16 < rows ? i0 + 16 : rows, j1 = j0 + 16 < columns ? j0 + 16 : columns;
-            for (size j = j0; j < j1; j++)
-                for (size i = i0; i < i1; i++) to[j * rows + i] = from[i * from_row + j];
-        }
 }
 
 /* A matrix whose element (p, j) is from[p * row + j * column] as panels of a tile's width, the last one filled up with zeros. */
@@ -203,19 +206,6 @@ static void F(gemm_packed)(REAL *restrict c, size c_row, const REAL *restrict a,
         F(gemm_panel)(c + j, c_row, a, a_row, 1, packed, rows, columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS, depth, 1);
 }
 
-/* A part of a matrix as panels of GEMM_ROWS rows, so that the numbers that meet one row of b lie side by side. */
-static void F(gemm_pack_left)(REAL *restrict to, const REAL *restrict from, size row, size step, size rows, size depth)
-{
-    for (size i0 = 0; i0 < rows; i0 += GEMM_ROWS, from += GEMM_ROWS * row, to += GEMM_ROWS * depth) {
-        const size n = rows - i0 < GEMM_ROWS ? rows - i0 : GEMM_ROWS;
-        if (n == GEMM_ROWS && row == 1)
-            for (size p = 0; p < depth; p++) memcpy(to + p * GEMM_ROWS, from + p * step, GEMM_ROWS * sizeof(REAL));
-        else
-            for (size i = 0; i < GEMM_ROWS; i++)
-                for (size p = 0; p < depth; p++) to[p * GEMM_ROWS + i] = i < n ? from[i * row + p * step] : 0;
-    }
-}
-
 #if defined(__GNUC__) && !defined(__clang__)
 #define TURNS 1
 #if VECTOR_BYTES == 64 /* one instruction picks numbers out of two vectors */
@@ -240,6 +230,66 @@ static inline void F(turn)(F(vector) *square)
     }
 }
 #endif
+
+/* to (columns x rows) = from^T, in small squares. */
+static void F(transposed)(REAL *restrict to, const REAL *restrict from, size from_row, size rows, size columns)
+{
+    size first = 0;
+#ifdef TURNS
+    for (; first + F(lanes) <= rows; first += F(lanes)) {
+        size j0 = 0;
+        for (; j0 + F(lanes) <= columns; j0 += F(lanes)) {
+            F(vector) square[F(lanes)];
+            for (int i = 0; i < F(lanes); i++) square[i] = LOAD(from + (first + i) * from_row + j0);
+            F(turn)(square);
+            for (int j = 0; j < F(lanes); j++) STORE(to + (j0 + j) * rows + first, square[j]);
+        }
+        for (size j = j0; j < columns; j++)
+            for (size i = first; i < first + F(lanes); i++) to[j * rows + i] = from[i * from_row + j];
+    }
+#endif
+    for (size i0 = first; i0 < rows; i0 += 16)
+        for (size j0 = 0; j0 < columns; j0 += 16) {
+            const size i1 = i0 + 16 < rows ? i0 + 16 : rows, j1 = j0 + 16 < columns ? j0 + 16 : columns;
+            for (size j = j0; j < j1; j++)
+                for (size i = i0; i < i1; i++) to[j * rows + i] = from[i * from_row + j];
+        }
+}
+
+/* A panel of the left side whose rows are contiguous. */
+static void F(gemm_pack_panel)(REAL *restrict to, const REAL *restrict from, size row, size depth)
+{
+    size p = 0;
+#ifdef TURNS
+    enum { SQUARES = (GEMM_ROWS + F(lanes) - 1) / F(lanes), BEYOND = SQUARES * F(lanes) - GEMM_ROWS }; /* written over by what follows */
+    for (; (depth - p - F(lanes)) * GEMM_ROWS >= BEYOND && p + F(lanes) <= depth; p += F(lanes)) {
+        F(vector) square[SQUARES][F(lanes)];
+        for (int k = 0; k < SQUARES; k++) {
+            for (int i = 0; i < F(lanes); i++)
+                square[k][i] = k * F(lanes) + i < GEMM_ROWS ? LOAD(from + (k * F(lanes) + i) * row + p) : (F(vector)){0};
+            F(turn)(square[k]);
+        }
+        for (int j = 0; j < F(lanes); j++)
+            for (int k = 0; k < SQUARES; k++) STORE(to + (p + j) * GEMM_ROWS + k * F(lanes), square[k][j]);
+    }
+#endif
+    for (size i = 0; i < GEMM_ROWS; i++)
+        for (size q = p; q < depth; q++) to[q * GEMM_ROWS + i] = from[i * row + q];
+}
+
+/* A part of a matrix as panels of GEMM_ROWS rows, so that the numbers that meet one row of b lie side by side. */
+static void F(gemm_pack_left)(REAL *restrict to, const REAL *restrict from, size row, size step, size rows, size depth)
+{
+    for (size i0 = 0; i0 < rows; i0 += GEMM_ROWS, from += GEMM_ROWS * row, to += GEMM_ROWS * depth) {
+        const size n = rows - i0 < GEMM_ROWS ? rows - i0 : GEMM_ROWS;
+        if (n == GEMM_ROWS && row == 1)
+            for (size p = 0; p < depth; p++) memcpy(to + p * GEMM_ROWS, from + p * step, GEMM_ROWS * sizeof(REAL));
+        else if (n == GEMM_ROWS && step == 1) F(gemm_pack_panel)(to, from, row, depth);
+        else
+            for (size i = 0; i < GEMM_ROWS; i++)
+                for (size p = 0; p < depth; p++) to[p * GEMM_ROWS + i] = i < n ? from[i * row + p * step] : 0;
+    }
+}
 
 /* A panel of the right side whose columns are contiguous. */
 static void F(gemm_pack_turned)(REAL *restrict to, const REAL *restrict from, size column, size depth)

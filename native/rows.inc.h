@@ -3,13 +3,18 @@
 
 #define LANES ((size)(128 / sizeof(REAL)))
 
-/* Halve the lanes until one is left. */
+/* Halve the lanes until one is left; by steps of their own, so that they stay in registers. */
+#define LANE_HALVE(lanes, half, combine)                       \
+    for (size j = 0; j < (half) && (half) < LANES; j++) {      \
+        const REAL a = lanes[j], b = lanes[j + (half)];        \
+        lanes[j] = combine;                                    \
+    }
 #define LANE_FOLD(lanes, combine)                              \
-    for (size width = LANES / 2; width > 0; width /= 2)        \
-        for (size j = 0; j < width; j++) {                     \
-            const REAL a = lanes[j], b = lanes[j + width];     \
-            lanes[j] = combine;                                \
-        }
+    LANE_HALVE(lanes, 16, combine)                             \
+    LANE_HALVE(lanes, 8, combine)                              \
+    LANE_HALVE(lanes, 4, combine)                              \
+    LANE_HALVE(lanes, 2, combine)                              \
+    LANE_HALVE(lanes, 1, combine)
 
 /* Evaluate `update` (in terms of i) for all i < n and add up: LANES chains, and one for what is left over. */
 #define LANE_SUM(target, update)                               \
