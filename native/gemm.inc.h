@@ -214,8 +214,10 @@ static void F(gemm_packed)(REAL *restrict c, size c_row, const REAL *restrict a,
 enum { F(lanes) = VECTOR_BYTES / sizeof(REAL) };
 typedef __typeof__(((F(vector)){0} < (F(vector)){0})) F(places);
 
-/* Transpose a square of numbers in registers: after as many rounds as there are powers of two in its side, each putting
- * the first half of the vectors between the second, the number (i, j) has come to (j, i). */
+/* Transpose a square of numbers in registers. */
+#if VECTOR_BYTES == 64
+/* After as many rounds as there are powers of two in its side, each putting the first half of the vectors between the second, the
+ * number (i, j) has come to (j, i). */
 static inline void F(turn)(F(vector) *square)
 {
     F(places) low, high;
@@ -229,6 +231,33 @@ static inline void F(turn)(F(vector) *square)
         for (int k = 0; k < F(lanes); k++) square[k] = turned[k];
     }
 }
+#else
+/* Numbers of two vectors, `unit` of one and then of the other; from the first or second half of each of their parts. Parts of 16 bytes,
+ * and halves of a vector, are one instruction. */
+static inline __attribute__((always_inline)) F(vector) F(between)(F(vector) a, F(vector) b, int part, int unit, int second)
+{
+    F(places) from;
+    TILE_FOR (int k = 0; k < F(lanes); k++)
+        from[k] = k / part * part + second * part / 2 + k % part / unit / 2 * unit + k % unit + k / unit % 2 * F(lanes);
+    return __builtin_shuffle(a, b, from);
+}
+static inline __attribute__((always_inline)) void F(turn)(F(vector) *square)
+{
+    enum { PART = 16 / sizeof(REAL), TWO = F(lanes) > PART };
+    F(vector) turned[F(lanes)];
+    TILE_FOR (int k = 0; k < F(lanes); k += 2)
+        for (int second = 0; second < 2; second++) turned[k + second] = F(between)(square[k], square[k + 1], PART, 1, second);
+    if (PART == 4)
+        TILE_FOR (int k = 0; k < F(lanes); k += 4) {
+            const F(vector) a = turned[k], b = turned[k + 1], c = turned[k + 2], d = turned[k + 3];
+            turned[k] = F(between)(a, c, PART, 2, 0), turned[k + 1] = F(between)(a, c, PART, 2, 1);
+            turned[k + 2] = F(between)(b, d, PART, 2, 0), turned[k + 3] = F(between)(b, d, PART, 2, 1);
+        }
+    TILE_FOR (int k = 0; k < F(lanes) / (1 + TWO); k++)
+        for (int second = 0; second < 1 + TWO; second++)
+            square[k + second * PART] = TWO ? F(between)(turned[k], turned[k + TWO * PART], F(lanes), PART, second) : turned[k];
+}
+#endif
 #endif
 
 /* to (columns x rows) = from^T, in small squares. */

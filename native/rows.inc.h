@@ -19,8 +19,9 @@
 /* Evaluate `update` (in terms of i) for all i < n and add up: LANES chains, and one for what is left over. */
 #define LANE_SUM(target, update)                               \
     {                                                          \
-        REAL lanes[128 / sizeof(REAL)] = {0}, rest = 0;        \
+        REAL lanes[128 / sizeof(REAL)], rest = 0;              \
         size i0 = 0;                                           \
+        for (size j = 0; j < LANES; j++) lanes[j] = 0;         \
         for (; i0 + LANES <= n; i0 += LANES)                   \
             for (size j = 0; j < LANES; j++) {                 \
                 const size i = i0 + j;                         \
