@@ -102,38 +102,43 @@ PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count)
     return found;
 }
 
-/* Whether `many` objects are plain rows of as many places. */
+/* Whether `many` objects are rows of as many places. */
 static int are_places(PyObject *list, int many, npy_intp count)
 {
     for (int d = 0; d < many; d++) {
         PyArrayObject *index = (PyArrayObject *)PyList_GET_ITEM(list, d);
-        if (!PyArray_CheckExact(index) || PyArray_TYPE(index) != NPY_INT64 || PyArray_NDIM(index) != 1 || PyArray_DIM(index, 0) != count || !PyArray_ISCARRAY_RO(index))
+        if (!PyArray_CheckExact(index) || PyArray_TYPE(index) != NPY_INT64 || PyArray_NDIM(index) != 1 || PyArray_DIM(index, 0) != count ||
+            !PyArray_ISALIGNED(index) || PyArray_ISBYTESWAPPED(index) || (PyArray_STRIDE(index, 0) < 0 && count > 1))
             return 0;
     }
     return 1;
 }
 
-/* Where `count` rows of the result, from `begin` on, begin in `a`, in numbers of a row's: from `many` arrays of places for the first
- * dimensions; 0 where one is out of range. */
+/* Where `count` rows of the result, from `begin` on, begin in `a`, in bytes: from `many` arrays of places for the first dimensions; 0 where
+ * one is out of range. */
 static int starts_of(PyArrayObject *a, PyObject *list, int many, npy_intp begin, npy_intp count, int64_t *starts)
 {
     memset(starts, 0, count * sizeof *starts);
     for (int d = 0; d < many; d++) {
-        const int64_t *at_ = (int64_t *)PyArray_DATA((PyArrayObject *)PyList_GET_ITEM(list, d)) + begin, n = PyArray_DIM(a, d);
-        for (npy_intp i = 0; i < count; i++) {
-            if (at_[i] < -n || at_[i] >= n) return 0;
-            starts[i] = starts[i] * n + at_[i] + (at_[i] < 0 ? n : 0);
+        PyArrayObject *index = (PyArrayObject *)PyList_GET_ITEM(list, d);
+        const npy_intp n = PyArray_DIM(a, d), step = PyArray_STRIDE(a, d), apart = PyArray_STRIDE(index, 0);
+        const char *from = PyArray_BYTES(index) + begin * apart;
+        for (npy_intp i = 0; i < count; i++, from += apart) {
+            const int64_t place = *(const int64_t *)from;
+            if (place < -n || place >= n) return 0;
+            starts[i] += (place + (place < 0 ? n : 0)) * step;
         }
     }
     return 1;
 }
 
-/* index(input, indices, exact): at rows of places for the first dimensions */
+/* index(input, indices, exact): at rows of places for the first dimensions, or for all of an array that lies with gaps */
 static PyObject *at_places(PyArrayObject *a, PyObject *const *args)
 {
     int64_t starts[FEW];
     const int many = PyList_CheckExact(args[1]) ? (int)PyList_GET_SIZE(args[1]) : 0, ndim = PyArray_NDIM(a);
-    if (!many || many > ndim || !PyArray_ISCARRAY_RO(a) || !PyArray_CheckExact(PyList_GET_ITEM(args[1], 0))) return NULL;
+    if (!many || many > ndim || !PyArray_CheckExact(PyList_GET_ITEM(args[1], 0))) return NULL;
+    if (!(many == ndim ? PyArray_ISALIGNED(a) && !PyArray_ISBYTESWAPPED(a) : PyArray_ISCARRAY_RO(a))) return NULL;
     const npy_intp count = PyArray_SIZE((PyArrayObject *)PyList_GET_ITEM(args[1], 0));
     npy_intp shape[NPY_MAXDIMS] = {count}, width = PyArray_ITEMSIZE(a);
     for (int d = many; d < ndim; d++) {
@@ -154,11 +159,11 @@ static PyObject *at_places(PyArrayObject *a, PyObject *const *args)
             return NULL;
         }
         if (width == 4)
-            for (npy_intp i = 0; i < n; i++) memcpy(to + i * 4, from + starts[i] * 4, 4);
+            for (npy_intp i = 0; i < n; i++) memcpy(to + i * 4, from + starts[i], 4);
         else if (width == 8)
-            for (npy_intp i = 0; i < n; i++) memcpy(to + i * 8, from + starts[i] * 8, 8);
+            for (npy_intp i = 0; i < n; i++) memcpy(to + i * 8, from + starts[i], 8);
         else
-            for (npy_intp i = 0; i < n; i++) memcpy(to + i * width, from + starts[i] * width, width);
+            for (npy_intp i = 0; i < n; i++) memcpy(to + i * width, from + starts[i], width);
     }
     return (PyObject *)y;
 }

@@ -315,6 +315,29 @@ static int is_classification(PyObject *x, PyObject *target)
            PyArray_ISCARRAY_RO(t);
 }
 
+/* kept_classes(target, ignored) -> (a copy, -1 where it is ignored; how many are not, -1 where another class is negative) */
+static PyObject *kept_classes(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    PyArrayObject *t = (PyArrayObject *)args[0];
+    if (!PyArray_CheckExact(args[0]) || PyArray_TYPE(t) != NPY_INT64 || PyArray_NDIM(t) != 1 || !PyArray_ISALIGNED(t) || PyArray_ISBYTESWAPPED(t))
+        NOT_HANDLED();
+    const int64_t ignored = PyLong_AsLongLong(args[1]);
+    if (ignored == -1 && PyErr_Occurred()) return NULL;
+    npy_intp n = PyArray_DIM(t, 0), kept = n;
+    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(1, &n, NPY_INT64);
+    if (!out) return NULL;
+    int64_t *to = PyArray_DATA(out);
+    int wrong = 0;
+    for (npy_intp i = 0; i < n; i++) {
+        const int64_t class = *(const int64_t *)(PyArray_BYTES(t) + i * PyArray_STRIDE(t, 0));
+        to[i] = class == ignored ? -1 : class;
+        kept -= class == ignored, wrong |= class != ignored && class < 0;
+    }
+    return Py_BuildValue("Nn", out, (Py_ssize_t)(wrong ? -1 : kept));
+}
+
 /* class_losses(x, target): -x[r, target[r]] of each row */
 static PyObject *class_losses(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -364,7 +387,7 @@ static PyObject *cross_entropy(PyObject *module, PyObject *const *args, Py_ssize
     return Py_BuildValue("NN", loss, lse);
 }
 
-/* cross_entropy_grad(g of each row, x, target, lse) -> gradient of x */
+/* cross_entropy_grad(g of each row, x, target, lse) -> gradient of x; rows of negative target: zero, NaN where they are not finite */
 static PyObject *cross_entropy_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -378,11 +401,21 @@ static PyObject *cross_entropy_grad(PyObject *module, PyObject *const *args, Py_
         if (!is_like(args[k], args[1]) || PyArray_NDIM((PyArrayObject *)args[k]) != 1 ||
             PyArray_DIM((PyArrayObject *)args[k], 0) != rows)
             NOT_HANDLED();
-    PyArrayObject *scale = contiguous(args[0]), *x = contiguous(args[1]), *lse = contiguous(args[3]), *out = NULL;
+    PyArrayObject *scale = (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)args[0], NPY_CORDER), *x = contiguous(args[1]), *lse = contiguous(args[3]), *out = NULL;
     if (scale && x && lse && (out = new_like(x, 2, PyArray_DIMS(x)))) {
+        for (size r = 0; r < rows; r++)
+            if (target[r] < 0) memset(PyArray_BYTES(scale) + r * PyArray_ITEMSIZE(scale), 0, PyArray_ITEMSIZE(scale));
         struct loss_job job = {PyArray_TYPE(x), PyArray_BYTES(x), PyArray_BYTES(scale), PyArray_BYTES(out),
                                PyArray_BYTES(lse), target, n};
         run_loss(loss_grad_task, &job, rows);
+#define SPOIL(REAL)                                                                        \
+    for (size r = 0; r < rows; r++) {                                                      \
+        const REAL spoilt = ((const REAL *)job.lse)[r] - ((const REAL *)job.lse)[r];       \
+        if (target[r] < 0 && spoilt != 0)                                                  \
+            for (size i = 0; i < n; i++) ((REAL *)job.out)[r * n + i] = spoilt;            \
+    }
+        if (job.type == NPY_FLOAT) { SPOIL(float) } else { SPOIL(double) }
+#undef SPOIL
     }
     Py_XDECREF(scale);
     Py_XDECREF(x);
@@ -393,5 +426,5 @@ static PyObject *cross_entropy_grad(PyObject *module, PyObject *const *args, Py_
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef shortcuts_methods[] = {
     METHOD(where), METHOD(broadcast_to), METHOD(matmul), METHOD(linear), METHOD(has_nan), METHOD(within),
-    METHOD(class_losses), METHOD(cross_entropy), METHOD(cross_entropy_grad), {NULL, NULL, 0, NULL},
+    METHOD(kept_classes), METHOD(class_losses), METHOD(cross_entropy), METHOD(cross_entropy_grad), {NULL, NULL, 0, NULL},
 };

@@ -1913,18 +1913,33 @@ def test_sum_of_other_layouts_and_of_many():
         K.sum(x, 2)
 
 
+@pytest.mark.parametrize("ignored", [-100, 0, 2, -1])
+@pytest.mark.parametrize("target", [[], [1, 0, 2], [-100, 2, -100], [0, -1, 0], [-7, 2, 1]])
+def test_kept_classes(target, ignored):
+    whole = np.array(target, np.int64)
+    for classes in (whole, np.repeat(whole, 3)[::3], whole[::-1].copy()[::-1]):
+        found, count = K.kept_classes(classes, ignored)
+        want, wanted = K.plain("kept_classes")(classes, ignored)
+        kept = [t for t in target if t != ignored]
+        assert count == wanted == (-1 if any(t < 0 for t in kept) else len(kept))
+        assert found.tolist() == want.tolist() == [-1 if t == ignored else t for t in target]
+        assert found.dtype == np.int64
+        assert not np.shares_memory(found, classes)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 def test_cross_entropy(dtype):
     rng = np.random.default_rng(15)
     x = (rng.standard_normal((50, 11)) * 3).astype(dtype)
     target = rng.integers(0, 11, 50)
     target[::7] = -100
-    g = np.where(target < 0, 0, rng.standard_normal(50)).astype(dtype)
+    g = rng.standard_normal(50).astype(dtype)
     (loss, lse), (want, want_lse) = K.cross_entropy(x, target), K.plain("cross_entropy")(x, target)
     close(loss, want, scale=20)
     close(lse, want_lse, scale=4)
     close(K.cross_entropy_grad(g, x, target, lse), K.plain("cross_entropy_grad")(g, x, target, lse), scale=8)
     assert not loss[::7].any()
+    assert not K.cross_entropy_grad(g, x, target, lse)[::7].any()
     log_softmax = K.plain("log_softmax")(x.astype(np.float64))
     counted = np.flatnonzero(target >= 0)
     rtol = 0.01 if dtype is np.float16 else 1e-5

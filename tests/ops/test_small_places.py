@@ -85,3 +85,51 @@ def test_sums_at_places(dtype):
             assert torch.equal(x.scatter_add(dim, index, given), expected)
     with pytest.raises(RuntimeError):
         x.scatter_add(0, torch.tensor([[5]]), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int8, torch.bool, torch.complex64])
+def test_places_with_gaps(dtype):
+    x = torch.randint(0, 9, (6, 7, 5)).to(dtype)
+    y = torch.randint(-5, 5, (8, 12))
+    first, second, third = y.clamp(-5, 4)[:, 3], y[:, 5], y[:, 1]
+    a, i, j, k = (t.numpy() for t in (x, first, second, third))
+    for found, expected in (
+        (x[first, second], a[i, j]), (x[first, second, third], a[i, j, k]), (x[first, 2, third], a[i, 2, k]),
+        (x.permute(2, 0, 1)[third, first], a.transpose(2, 0, 1)[k, i]),
+        (x.permute(2, 0, 1)[third, first, second], a.transpose(2, 0, 1)[k, i, j]),
+        (x[1:, ::2][second.clamp(-3, 2), third.clamp(-2, 3)], a[1:, ::2][j.clip(-3, 2), k.clip(-2, 3)]),
+        (x[0].expand(3, 7, 5)[first.clamp(-3, 2), second, third],
+            np.broadcast_to(a[0], (3, 7, 5))[i.clip(-3, 2), j, k]),
+    ):
+        assert found.dtype == dtype
+        assert found.is_contiguous()
+        assert np.array_equal(found.numpy(), expected)
+    with pytest.raises(IndexError, match="out of bounds"):
+        x[first, second, third + 6]
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("ignored", [-100, 1, -1])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_classes_that_do_not_count(reduction, ignored, dtype):
+    x = torch.randn(9, 4, dtype=dtype, requires_grad=True)
+    target = torch.randint(0, 4, (9, 3))
+    target[::2, 1] = ignored
+    found = torch.nn.functional.cross_entropy(x, target[:, 1], ignore_index=ignored, reduction=reduction)
+    expected = torch.nn.functional.nll_loss(x.log_softmax(1), target[:, 1].clone(), ignore_index=ignored,
+        reduction=reduction)
+    torch.testing.assert_close(found, expected)
+    weights = torch.randn(found.shape, dtype=dtype)
+    first = [torch.autograd.grad((loss * weights).sum(), x, create_graph=True)[0] for loss in (found, expected)]
+    torch.testing.assert_close(*first)
+    torch.testing.assert_close(*[torch.autograd.grad(g.square().sum(), x)[0] for g in first])
+
+
+def test_rows_that_do_not_count_and_are_not_finite():
+    inf, nan = float("inf"), float("nan")
+    x = torch.tensor([[1.0, 2.0], [inf, 0.0], [nan, 1.0], [0.0, -inf], [-inf, -inf]], requires_grad=True)
+    loss = torch.nn.functional.cross_entropy(x, torch.tensor([1, -100, -100, -100, -100]))
+    loss.backward()
+    assert loss.item() == pytest.approx(np.log1p(np.exp(-1)), rel=1e-6)
+    assert x.grad[3].tolist() == [0, 0]
+    assert x.grad[[1, 2, 4]].isnan().all()

@@ -148,7 +148,7 @@ for _module, _names in {
     lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "sorted_places", "top_places"),
     distances: ("distances", "distances_grad"),
     layout: ("joined", "pieces", "padded"),
-    shortcuts: ("norm", "product", "fold_rows", "square_sum", "stacked", "within", "class_losses",
+    shortcuts: ("norm", "product", "fold_rows", "square_sum", "stacked", "within", "kept_classes", "class_losses",
         "cross_entropy", "cross_entropy_grad", "where"),
     _plain_attention: ("attention",),
 }.items():

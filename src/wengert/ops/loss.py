@@ -547,23 +547,35 @@ def _cross_entropy_slope(F: Any, g: Any, input: Any, log_p: Any, index: Any, sca
         if F.raw:
             slope = K.cross_entropy_grad(-widened(g) * scale.array, widened(input), index.array[:, 0], log_p.array)
             return K.cast(slope, input.dtype) if is_half(input.dtype) else slope
-        log_p = None
+        counts = index.array >= 0
+        log_p, index, scale = None, Bits(index.array * counts), Bits(scale.array * counts[:, 0])
     return F.cross_entropy_grad(g, F.log_softmax(input, 1) if log_p is None else log_p, index, scale)
+
+
+def _cross_entropy_of_rows(input: Any, target: Any, reduction: str, ignore_index: int) -> tuple[Any, ...] | None:
+    """By a kernel that makes no array of probabilities; None where no row counts, or one is of no class."""
+    index, count = K.kept_classes(target, ignore_index)
+    if count < 1:
+        return None
+    rows, lse = K.cross_entropy(widened(input), index)
+    mean, every = reduction == "mean", count == len(rows)
+    loss = rows if reduction == "none" else (K.mean if mean and every else K.sum)(rows, None, False)
+    weights = np.empty(len(rows), rows.dtype)
+    weights.fill(-1 / count if mean else -1)
+    if mean and not every:
+        loss = loss / loss.dtype.type(count)
+    return K.cast(loss, input.dtype) if is_half(input.dtype) else loss, Bits(lse), Bits(index[:, None]), Bits(weights)
 
 
 @operator(grad=dict(input=_cross_entropy_slope), aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0",
     shows=("target", "weight", "reduction", "ignore_index"))
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     """Softmax and negative log-likelihood in one step: no more than one array of probabilities is kept."""
-    half = is_half(input.dtype)
-    native = (K.available and type(input) not in FOREIGN and input.ndim == 2 and (half or input.dtype.char in "fd")
-        and target.dtype.char == "l")
-    if native and weight is None and ignore_index < 0 and target.size and target.min() >= 0:
-        rows, lse = K.cross_entropy(widened(input), target)  # makes no array of probabilities
-        loss = rows if reduction == "none" else (K.mean if reduction == "mean" else K.sum)(rows, None, False)
-        weights = new_filled(rows, np.empty, len(rows), rows.dtype)
-        weights.fill(-1 / len(rows) if reduction == "mean" else -1)
-        return K.cast(loss, input.dtype) if half else loss, Bits(lse), Bits(target[:, None].copy()), Bits(weights)
+    if (K.available and type(input) not in FOREIGN and input.ndim == 2 and weight is None and target.dtype.char == "l"
+            and target.size and (input.dtype.char in "fd" or is_half(input.dtype))):
+        found = _cross_entropy_of_rows(input, target, reduction, ignore_index)
+        if found is not None:
+            return found
     log_p = K.log_softmax(input, 1)
     loss, index, scale, _ = nll.forward(log_p, target, weight, reduction, ignore_index)
     return loss, log_p, index, scale

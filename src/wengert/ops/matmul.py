@@ -452,11 +452,17 @@ def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
     if input.dtype != m.dtype:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {scalar_name(input.dtype)} and "
             f"{scalar_name(m.dtype)}")
-    if input.shape != m.shape:
-        input = expand.forward(input, m.shape)
+    _check_spreads(input, m.shape)
     if isinstance(beta, (int, float)) and beta == 0:
         return m
-    return np.add(m, input if isinstance(beta, (int, float)) and beta == 1 else input * _factor(beta, m.dtype), out=m)
+    return K.add(m, input if isinstance(beta, (int, float)) and beta == 1 else input * _factor(beta, m.dtype), m)
+
+
+def _check_spreads(input: Any, shape: tuple[int, ...]) -> None:
+    """Refuse, as ``expand`` does, what does not broadcast to ``shape``; what does is left as it is."""
+    extra = len(shape) - input.ndim
+    if extra < 0 or any(n != 1 and n != m for n, m in zip(input.shape, shape[extra:])):
+        expand.forward(input, shape)
 
 
 def _factor(x: Any, dtype: Any) -> Any:
@@ -509,9 +515,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)``, batched."""
     if batch1.ndim != 3 or batch2.ndim != 3:
         raise RuntimeError("batch1 must be a 3D tensor" if batch1.ndim != 3 else "batch2 must be a 3D tensor")
-    shape = (*batch1.shape[:2], batch2.shape[2])
-    if input.shape != shape:
-        input = expand.forward(input, shape)
+    _check_spreads(input, (*batch1.shape[:2], batch2.shape[2]))
     stacked_alike(batch1, batch2)
     if input.dtype != batch1.dtype:
         kinds = (cpp_name(x.dtype) for x in (input, batch1, batch2))

@@ -134,6 +134,17 @@ def _apply(ufunc: Any, a: Array, b: Array) -> Array:
         a, b, out=a if np.broadcast(a, b).shape == a.shape else None)
 
 
+def kept_classes(target: Array, ignored: int) -> tuple[Array, int]:
+    """A copy of int64 ``target`` with -1 for what is ``ignored``, and how many are not; -1 if others are negative.
+
+    >>> import numpy as np
+    >>> kept_classes(np.array([3, -100, 0]), -100)
+    (array([ 3, -1,  0]), 2)
+    """
+    kept = target != ignored
+    return np.where(kept, target, -1), -1 if (target[kept] < 0).any() else int(np.count_nonzero(kept))
+
+
 def class_losses(x: Array, target: Array) -> Array:
     """``-x[r, target[r]]`` of each row ``r`` of ``(rows, classes)``; ``IndexError`` for a target that is no class."""
     wrong = (target < 0) | (target >= x.shape[1])
@@ -161,13 +172,17 @@ def cross_entropy(x: Array, target: Array) -> tuple[Array, Array]:
 
 
 def cross_entropy_grad(g: Array, x: Array, target: Array, lse: Array) -> Array:
-    """``g * (softmax(x) - onehot(target))`` for each row; ``g`` is zero for rows that do not count."""
+    """``g * (softmax(x) - onehot(target))`` for each row.
+
+    Rows of negative ``target`` do not count: zero, or NaN where a row is not finite.
+    """
     if (target >= x.shape[1]).any():
         raise IndexError(f"Target {target[target >= x.shape[1]][0]} is out of bounds.")
     with np.errstate(all="ignore"):
         grad = np.exp(wide(x) - wide(lse)[:, None])
         grad *= wide(g)[:, None]
-    grad[g == 0] = 0
+        grad[g == 0] = 0
+        grad[target < 0] = (lse - lse)[target < 0, None]
     rows = np.flatnonzero(target >= 0)
     grad[rows, target[rows]] -= wide(g)[rows]
     return grad.astype(x.dtype, copy=False)
