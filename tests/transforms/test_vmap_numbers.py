@@ -360,3 +360,18 @@ def test_linear_layers_of_each_example(some, rows, bias):
             same(some, nested[i][1], expected)
     same(some, some.vmap(loss, (0, None, None))(w[1], b[0, 0], x[0, 0]),
         some.stack([loss(one, b[0, 0], x[0, 0]) for one in w[1]]))
+
+
+@pytest.mark.parametrize("dims", [(0, 0), (None, 0), (0, None)])
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (3, 2)])
+def test_systems_with_vectors_of_each_example(torch, dims, shape):
+    torch.manual_seed(1)
+    matrices = (2, 3, 3) if shape == (2, 3) else (3, 3)  # a vector for each of two matrices
+    a, b = (torch.rand((5, *n) if d == 0 else n) for n, d in zip((matrices, shape), dims))
+    a = a + 2 * torch.eye(3)
+    rows = list(zip(*(v if d == 0 else [v] * 5 for v, d in zip((a, b), dims))))
+    for f in (torch.linalg.solve, lambda a, b: torch.linalg.solve_ex(a, b)[0]):
+        torch.testing.assert_close(torch.vmap(f, dims)(a, b), torch.stack([f(*row) for row in rows]))
+        slopes = torch.func.grad(lambda a, b: (f(a, b) ** 2).sum(), (0, 1))
+        for i, found in enumerate(torch.vmap(slopes, dims)(a, b)):
+            torch.testing.assert_close(found, torch.stack([slopes(*row)[i] for row in rows]), rtol=1e-4, atol=1e-5)

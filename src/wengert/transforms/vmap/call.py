@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...ops.structseq import rebuilt
+from ...tensor.call import general
 from ...tensor.classes import NATIVE_CALLS
 from ...tensor.functions import function
 from .batched import Batched, expanded, wrapped
@@ -93,8 +94,10 @@ def ahead(x: Any, missing: int) -> Any:
 def called(op: Operator, args: list[Any]) -> Any:
     """The operator as a user calls it, with arguments in the order of its parameters."""
     quick = NATIVE_CALLS.get(op.name)
-    answer = NotImplemented if quick is None else quick(*args)
-    return invoke(op, dict(zip(op.params, args))) if answer is NotImplemented else answer
+    if quick is None:  # there is none, or it was not called yet
+        return invoke(op, dict(zip(op.params, args)))
+    answer = quick(*args)
+    return general(op, tuple(args)) if answer is NotImplemented else answer
 
 
 def invoke(op: Operator, values: dict[str, Any], call: Any = None) -> Any:

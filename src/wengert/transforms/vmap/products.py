@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...graph.modes import modes
+from ...ops.linalg_solve import vector_case
+from ...ops.structseq import rebuilt
 from ...tensor.classes import NATIVE_CALLS
 from ...tensor.functions import function
 from .call import each, one_by_one
@@ -137,6 +139,17 @@ def stacked(call: Call) -> Any:
     if len(ranks) > 1 or min(ranks) < 2:
         return one_by_one(call)
     return call.run(**{p: call.whole(p) for p in names})
+
+
+def solve(call: Call) -> Any:
+    """``A @ X = B``; with one vector for each matrix it is a column for the time being."""
+    a, b = call.shape("A"), call.shape("B")
+    if len(a) != len(b) + 1 or not vector_case(a, b) or not call["left"]:
+        return stacked(call)
+    found = call.run(A=call.whole("A"), B=_f("unsqueeze", call.whole("B"), -1))
+    if not isinstance(found, tuple):
+        return _f("squeeze", found, -1)
+    return rebuilt(found, [_f("squeeze", found[0], -1), *found[1:]])
 
 
 def attention(call: Call) -> Any:
@@ -310,9 +323,8 @@ RULES: dict[str, Rule] = {
     "mv": _product_of("input", "vec"), "dot": _product_of("input", "tensor"),
     "addmm": _plus_product("mat1", "mat2"), "baddbmm": _plus_product("batch1", "batch2"), "linear": linear,
     **dict.fromkeys(
-        ("linalg_solve", "linalg_solve_ex", "linalg_solve_triangular", "cholesky_solve", "lu_unpack",
-            "linalg_ldl_solve"), stacked
-    ),
+        ("linalg_solve_triangular", "cholesky_solve", "lu_unpack", "linalg_ldl_solve"), stacked),
+    **dict.fromkeys(("linalg_solve", "linalg_solve_ex"), solve),
     **dict.fromkeys(("pinv_within", "rank_within"), stacked), "attention": attention, "linalg_cross": cross,
     "euclidean_cdist": attention, "row_distances": attention, "trilinear": trilinear,
     "convolution_forward": convolution, "conv_input": conv_input, "conv_weight": conv_weight,
