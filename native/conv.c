@@ -392,6 +392,38 @@ void conv_release(struct conv *v)
     free(v->lattice);
 }
 
+/* The results for images whose channels lie innermost without turning them to planes, where that is best: 1 if that is done, else 0, or
+ * -1 with an error. */
+static int conv_of_pixels(const struct conv *given, PyArrayObject *image, PyObject *filters, PyObject *added, const npy_intp *shape, PyArrayObject **out)
+{
+    if (given->groups > 1 || !conv_by_pixels(image)) return 0;
+    struct conv v = *given;
+    v.rows = v.filters;
+    PyArrayObject *weight = NULL, *bias = NULL;
+    int done = conv_has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1) ? 0 : -1;
+    if (!done) {
+        conv_forget();
+        conv_pad_images(&v, 1);
+        conv_lattice(&v);
+        done = !winograd_suits(&v) && broad_suits_pixels(&v);
+    }
+    if (done > 0) {
+        weight = conv_planes(filters), bias = added == Py_None ? NULL : contiguous(added);
+        *out = weight && (bias || added == Py_None) ? new_innermost(v.type, PyArray_NDIM(image), shape) : NULL;
+        if (*out) {
+            v.from = PyArray_BYTES(image), v.weight = PyArray_BYTES(weight), v.bias = bias ? PyArray_BYTES(bias) : NULL, v.out = PyArray_BYTES(*out);
+            v.filter_step = v.channels * v.kernel, v.bundle = v.filters * v.filter_step;
+            v.from_image = v.channels * v.pixels, v.out_image = v.filters * v.results;
+        }
+        done = *out ? conv_took(BY_BROAD, broad_pixels(&v)) : -1;
+        if (done < 0) Py_CLEAR(*out);
+    }
+    conv_release(&v);
+    Py_XDECREF(weight);
+    Py_XDECREF(bias);
+    return done;
+}
+
 /* conv(x, weight, bias | None, stride, padding, dilation, groups) */
 static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -405,6 +437,8 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     npy_intp shape[5] = {v.images, v.groups * v.filters};
     for (int k = 2; k < n; k++) shape[k] = v.axis[AXES - n + k].count;
     if (pixels_fit(&v, given)) return (PyObject *)pixels_run(&v, given, args[1], args[2], shape, 0);
+    PyArrayObject *found = NULL;
+    if (conv_of_pixels(&v, given, args[1], args[2], shape, &found)) return (PyObject *)found;
     PyArrayObject *image = conv_planes(args[0]), *x = image ? conv_pick(&v, image) : NULL, *weight = conv_planes(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
     PyArrayObject *out = x && weight && (bias || args[2] == Py_None) ? new_like(given, n, shape) : NULL;
     if (out && conv_has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {

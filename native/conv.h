@@ -114,11 +114,16 @@ size conv_batch_bytes(const struct conv *v);
 /* The results, or the gradient in the images, by Winograd's products: 1 if that is done, 0 if it is not for this, or some are not
  * finite; -1 with an error. */
 int winograd_run(struct conv *v, int backward);
+/* Whether results would be computed so, if they are finite. */
+int winograd_suits(struct conv *v);
 /* The same for the gradient in the filters. */
 int winograd_weights(struct conv *v, const char *grad, char *out);
 
 /* The results by vectors of filters: 1 if that is done, 0 if it would take longer; -1 with an error. */
 int broad_run(const struct conv *given);
+/* For images and results whose channels lie innermost, in one group: whether it takes less time than what turns them, and the results. */
+int broad_suits_pixels(const struct conv *v);
+int broad_pixels(const struct conv *given);
 
 /* The gradient in the images, and in the filters, where few windows (at most so many) see them: as above. */
 int columns_run(const struct conv *given);

@@ -67,10 +67,18 @@ static void F(conv_broad_half)(REAL *restrict c, const REAL *restrict source, co
     }
 }
 
-/* Sums of n windows from `at` on, to half a panel of filters. */
+/* Sums of n windows from `at` on, to half a panel of filters; results of all filters lie side by side, or as planes. */
 static void F(conv_broad_leave)(const struct broad *w, size filter, size at, const REAL *sums, size n)
 {
     const size lanes = GEMM_COLUMNS / 2, there = w->last - filter < lanes ? w->last - filter : lanes;
+    if (w->out_filter == 1) {
+        const size row = w->out_image / w->results;
+        REAL *out = (REAL *)w->out + at * row + filter;
+        for (size k = 0; k < n; k++, out += row, sums += GEMM_COLUMNS)
+            if (there == lanes) memcpy(out, sums, VECTOR_BYTES);
+            else F(conv_move)(out, sums, there);
+        return;
+    }
     for (size k = 0; k < n; k += lanes, at += lanes, sums += lanes * GEMM_COLUMNS) {
         const size count = n - k < lanes ? n - k : lanes, place = at % w->results;
         REAL *out = (REAL *)w->out + filter * w->out_filter + at / w->results * w->out_image + place;

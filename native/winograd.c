@@ -204,18 +204,31 @@ static struct tiled results_of(const struct conv *v, const char *from)
                           .size = {a[0].count, a[1].count, a[2].count}, .channels = v->filters};
 }
 
+/* All but the filters: 1, or 0 if it does not pay. */
+static int prepare(struct job *j, int backward)
+{
+    const struct conv *v = j->v;
+    const size taps = v->kernel;
+    if (winograd_plan(&j->plan, v, backward) < 0) return 0;
+    j->in = backward ? results_of(v, v->from) : images_of(v, v->from), j->out = backward ? images_of(v, v->out) : results_of(v, v->out);
+    j->out.to = v->out;
+    j->filter = backward ? taps : v->channels * taps, j->channel = backward ? v->channels * taps : taps;
+    count_vectors(j);
+    cut(j, j->plan.streams * j->depth * j->lanes * v->width, MOST_TILES);
+    return pays(j, v->channels < j->lanes && !backward ? v->channels : j->depth * j->lanes, j->panels * 2 * j->lanes, backward);
+}
+
+int winograd_suits(struct conv *v)
+{
+    struct job j = {.v = v};
+    return prepare(&j, 0);
+}
+
 int winograd_run(struct conv *v, int backward)
 {
     struct job j = {.v = v, .weight = v->weight, .bias = v->bias, .end = v->weight + v->filters * v->channels * v->kernel * v->width};
-    if (winograd_plan(&j.plan, v, backward) < 0) return 0;
-    const size taps = v->kernel;
-    j.in = backward ? results_of(v, v->from) : images_of(v, v->from), j.out = backward ? images_of(v, v->out) : results_of(v, v->out);
-    j.out.to = v->out;
-    j.filter = backward ? taps : v->channels * taps, j.channel = backward ? v->channels * taps : taps;
-    count_vectors(&j);
-    cut(&j, j.plan.streams * j.depth * j.lanes * v->width, MOST_TILES);
-    if (!pays(&j, v->channels < j.lanes && !backward ? v->channels : j.depth * j.lanes, j.panels * 2 * j.lanes, backward)) return 0;
-    const size filters = v->filters * v->channels * taps;
+    if (!prepare(&j, backward)) return 0;
+    const size filters = v->filters * v->channels * v->kernel;
     return filters > MANY || are_even(v, v->weight, filters) ? run(&j) : 0;
 }
 

@@ -66,16 +66,65 @@ def test_images_that_are_turned(size: tuple[int, ...], channels: int, dtype: Any
         check((3, channels, *size), (filters, channels // groups, *(kernel,) * n), how, dtype, True, kept=True)
 
 
+@st.composite
+def windows(draw: Any) -> tuple[Any, ...]:
+    """Of images or volumes that may go as pixels by vectors of filters; the last batch may have fewer images."""
+    axes = draw(st.sampled_from([2, 2, 2, 3]))
+
+    def each(*values: int) -> tuple[int, ...]:
+        return tuple(draw(st.sampled_from(values)) for _ in range(axes))
+
+    kernel, stride, dilation, padding = each(1, 2, 3, 5), each(1, 1, 2, 3), each(1, 1, 2), each(0, 1, 1, 3)
+    size = tuple(max(1, d * (k - 1) + 1 - 2 * p) + m
+        for k, p, d, m in zip(kernel, padding, dilation, each(0, 1, 4, 9), strict=True))
+    channels, filters = draw(st.sampled_from([2, 3, 7, 16, 33])), draw(st.sampled_from([1, 2, 5, 8, 9, 16, 17, 40]))
+    return (draw(st.integers(1, 7)), channels, *size), (filters, channels, *kernel), stride, padding, dilation, 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(windows(), st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans())
+def test_vectors_of_filters_of_any_shape(call: Any, dtype: Any, bias: bool, only: bool) -> None:
+    from wengert.arrays import _kernels as native
+
+    x_shape, w_shape, *how = call
+    native.conv_only("broad" if only else None)
+    try:
+        check(x_shape, w_shape, how, dtype, bias)
+    finally:
+        native.conv_only(None)
+
+
+def test_vectors_of_filters_see_their_own_windows() -> None:
+    """A number that is not finite, and one behind the images."""
+    from wengert.arrays import _kernels as native
+
+    memory = np.full(2 * 9 * 8 * 5 + 64, np.nan, np.float32)
+    memory[: 2 * 9 * 8 * 5] = 1
+    x = np.moveaxis(memory[: 2 * 9 * 8 * 5].reshape(2, 9, 8, 5), -1, 1)
+    w, how = np.ones((24, 5, 3, 3), np.float32), ((2, 2), (1, 1), (1, 1), 1)
+    native.conv_only("broad")
+    try:
+        assert np.isfinite(K.conv(x, w, None, *how)).all()
+        x[1, 2, 0, 0] = np.inf
+        y = K.conv(x, w, None, *how)
+    finally:
+        native.conv_only(None)
+    assert np.isinf(y[1, :, 0, 0]).all()
+    assert np.isinf(y).sum() == 24
+
+
 def test_several_threads_compute_the_same() -> None:
     rng = np.random.default_rng(0)
     x, w = innermost(rng.standard_normal((8, 72, 40, 41))), rng.standard_normal((72, 1, 5, 5))
     how = (2, 2), (2, 2), (1, 1), 72
+    few, steps = rng.standard_normal((40, 72, 3, 3)), ((2, 2), (1, 1), (1, 1), 1)
     before, found = K.get_num_threads(), []
     try:
         for threads in (1, 4):
             K.set_num_threads(threads)
             y = K.conv(x, w, None, *how)
-            found.append((y, K.conv_input(y, w, x.shape, *how), K.conv_weight(x, y, w.shape, *how)))
+            found.append((y, K.conv_input(y, w, x.shape, *how), K.conv_weight(x, y, w.shape, *how),
+                K.conv(x, few, None, *steps)))
     finally:
         K.set_num_threads(before)
     for one, several in zip(*found, strict=True):
