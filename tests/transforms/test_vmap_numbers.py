@@ -245,6 +245,31 @@ def test_writes_to_parts_of_each_example(torch):
     torch.testing.assert_close(torch.vmap(f)(x), torch.stack([f(e) for e in x]))
 
 
+@pytest.mark.parametrize("key", [0, -1, slice(1, None), (0, 1), (slice(None), 2), ..., (..., 0)], ids=repr)
+@pytest.mark.parametrize("source", ["number", "whole", "part", "row", "shared", "one"])
+def test_parts_of_each_example_are_written(torch, key, source):
+    x, shared = torch.arange(48.0).reshape(4, 3, 4), torch.arange(100.0, 104.0)
+
+    def f(e):
+        e = e.clone()
+        part = e[key]
+        given = {"number": lambda: 5.0, "whole": lambda: 7, "part": lambda: part * 2, "shared": lambda: shared[0],
+            "row": lambda: part.sum(0) if part.ndim else part, "one": lambda: e[0, 0]}[source]()
+        e[key] = given
+        return e, part * 1
+
+    for found, expected in zip(torch.vmap(f)(x), zip(*map(f, x))):
+        torch.testing.assert_close(found, torch.stack(expected))
+    slopes = torch.func.grad(lambda e: (f(e)[0] ** 2).sum())
+    torch.testing.assert_close(torch.vmap(slopes)(x), torch.stack([slopes(e) for e in x]))
+
+
+def test_writes_to_parts_outside_are_refused(torch):
+    for key in (3, -4, (0, 4), (0, 0, 0)):
+        with pytest.raises(IndexError):
+            torch.vmap(lambda e: e.clone().__setitem__(key, 1.0))(torch.ones(5, 3, 4))
+
+
 def test_choices_take_the_wider_type(torch):
     matrix, numbers = torch.rand(4, 2), torch.rand(4, dtype=torch.float64)
     assert torch.vmap(lambda x, y: torch.where(x > 0, x, y))(matrix, numbers).dtype == torch.float64

@@ -46,7 +46,7 @@ def _not_native(a: Any, key: Any) -> Any:
 # A view by a basic key: of a tensor, of an array; NotImplemented where the extension has none (``native/views.c``).
 _native: Any = getattr(getattr(K, "_native", None), "_kernels", None)
 native_view, _window = (getattr(_native, name, _not_native) for name in ("getitem", "window"))
-_wrote: Any = getattr(_native, "setitem", lambda *args: False)
+native_write: Any = getattr(_native, "setitem", lambda *args: False)
 _places: Any = getattr(_native, "places", lambda mask: NotImplemented)
 
 
@@ -294,7 +294,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``self[key] = value``."""
     if key is False:  # no element is meant
         return
-    if _wrote(self, key, value):
+    if native_write(self, key, value):
         return
     if _write_plainly(self, key, value):
         return

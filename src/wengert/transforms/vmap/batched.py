@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ...dispatch.torch_function import disabled
-from ...functions.indexing import getitem, native_view
+from ...functions.indexing import getitem, native_view, native_write, setitem
 from ...functions.show import written
 from ...functions.sizes import sizes_given
 from ...graph.modes import Scope, map_levels, modes, no_grad, transforms
@@ -270,6 +270,25 @@ class Batched(Tensor):
             if view is not NotImplemented:
                 return wrapped(view, level)
         return getitem(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not self.level.over and (type(value) is float or self._fills(key, value)):
+            given = value if type(value) is float else value.value
+            if native_write(self.value, (_ALL, *key) if type(key) is tuple else (_ALL, key), given):
+                return
+        setitem(self, key, value)
+
+    def _fills(self, key: Any, value: Any) -> bool:
+        """Whether ``value`` has a batch, and as many dimensions as the part that ``key`` stands for."""
+        if type(value) is not Batched or value.level is not self.level:
+            return False
+        rank = self._wg_data.ndim
+        for k in key if type(key) is tuple else (key,):
+            if type(k) is int:
+                rank -= 1
+            elif type(k) is not slice:
+                return False
+        return bool(value._wg_data.ndim == rank)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Refused: inside a mapped function, gradients come from ``torch.func.grad`` and its kin."""

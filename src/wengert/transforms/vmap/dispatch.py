@@ -184,6 +184,12 @@ _BATCHED = frozenset(("fill_", "index_put_", "index_add_", "index_fill_", "scatt
 _BROADCAST = frozenset(("add", "atan2", "copysign"))  # and of these it is the shape of the result that does not fit
 
 
+def _keeps(call: Call, shape: tuple[int, ...]) -> bool:
+    """Whether the result of an elementwise operator has this shape."""
+    shapes = [call.shape(p) for p in call.tensors]
+    return shapes == [shape] * len(shapes) or np.broadcast_shapes(*shapes) == shape
+
+
 def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     """The in-place form: the value's memory is written to, which every view of it shares."""
     target, level = args[0], innermost(args)
@@ -204,7 +210,7 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
         inplace_function("copy")(value, call.aligned(op.params[1], target._wg_data.ndim))
     elif arithmetic and len(call.tensors) == 1:
         invoke(op, call.values, inplace_function(op.name))
-    elif arithmetic and np.broadcast_shapes(*map(call.shape, call.tensors)) == target._wg_data.shape:
+    elif arithmetic and _keeps(call, target._wg_data.shape):
         aligned = {p: call.aligned(p, target._wg_data.ndim) for p in call.tensors}
         invoke(op, {**call.values, **aligned}, inplace_function(op.name))
     else:
