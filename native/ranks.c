@@ -179,10 +179,11 @@ struct search_job {
     static inline int64_t search_##S(const T *edges, size n, T value, int right)                         \
     {                                                                                                    \
         size low = 0;                                                                                    \
-        for (size high = n; low < high;) {                                                               \
-            const size middle = low + (high - low) / 2;                                                  \
-            const int before = right ? !(edges[middle] > value) : !(edges[middle] >= value);             \
-            low = before ? middle + 1 : low, high = before ? high : middle;                              \
+        for (size left = n; left > 0;) { /* without a jump that nothing foretells */                     \
+            const size half = left / 2;                                                                  \
+            const int before = right ? !(edges[low + half] > value) : !(edges[low + half] >= value);     \
+            const size all = -(size)before; /* or none */                                                \
+            low += (half + 1) & all, left = half + ((left - 2 * half - 1) & all);                        \
         }                                                                                                \
         return low;                                                                                      \
     }                                                                                                    \

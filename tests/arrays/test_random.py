@@ -376,6 +376,12 @@ def test_shapes_and_types():
     assert g.randperm(5, np.int16).dtype == np.int16
 
 
+def test_weights_whose_sum_overflows():
+    g = Generator(1)
+    weights = np.array([[3e38, 3e38, 1.0, 3e38], [1.0, 0.0, 0.0, 0.0]], np.float32)
+    assert g.multinomial(weights, 5, True).tolist() == [[1] * 5, [0] * 5]  # as in PyTorch
+
+
 def test_shape_does_not_matter():
     for draw in (Generator.uniform, Generator.normal):
         flat = draw(Generator().manual_seed(5), (60,), np.float32)

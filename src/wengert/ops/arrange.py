@@ -335,6 +335,8 @@ def repeat_places(repeats: Array, *, output_size=None):
 def repeated_each(input: Array, repeats, dim):
     """Each slice along ``dim`` ``repeats`` times, one after the other: a step of what is no operator in PyTorch."""
     shape = input.shape
+    if type(input) is np.ndarray and dim < input.ndim - 1:
+        return np.repeat(input, repeats, dim)
     wide = expanded(input.reshape((*shape[: dim + 1], 1, *shape[dim + 1 :])), (*shape[: dim + 1], repeats,
         *shape[dim + 1 :]))
     return K.in_order(wide).reshape((*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :]))

@@ -460,9 +460,17 @@ def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
 
 def _check_spreads(input: Any, shape: tuple[int, ...]) -> None:
     """Refuse, as ``expand`` does, what does not broadcast to ``shape``; what does is left as it is."""
-    extra = len(shape) - input.ndim
-    if extra < 0 or any(n != 1 and n != m for n, m in zip(input.shape, shape[extra:])):
-        expand.forward(input, shape)
+    have = input.shape
+    if have == shape:
+        return
+    extra = len(shape) - len(have)
+    if extra >= 0:
+        for n, wanted in zip(have, shape[extra:]):
+            if n != wanted and n != 1:
+                break
+        else:
+            return
+    expand.forward(input, shape)
 
 
 def _factor(x: Any, dtype: Any) -> Any:

@@ -71,7 +71,8 @@ def cat(tensors: Arrays, dim=0):
     d = tensors[0].dtype
     if type(dim) is int and all(a.dtype is d for a in tensors):
         try:
-            found = K.joined(tensors, dim, False) if tensors[0].ndim in (1, 2, 3) else None
+            by_rows = tensors[0].ndim and seems(tensors[0]) == "contiguous_format"
+            found = K.joined(tensors, dim, False) if by_rows else None
             return _joined(tensors, dim, tensors) if found is None else found
         except ValueError:
             pass  # one of the older ways to join, or an error

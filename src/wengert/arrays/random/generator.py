@@ -315,13 +315,15 @@ class Generator:
         ):
             if not fine:
                 raise RuntimeError(f"invalid multinomial distribution ({problem})")
-        levels = np.cumsum(rows, axis=-1, dtype=rows.dtype)
-        levels /= levels[:, -1:].copy()
+        with np.errstate(all="ignore"):
+            levels = np.cumsum(rows, axis=-1, dtype=rows.dtype)
+            totals = levels[:, -1:].copy()
+            levels /= totals
+        if not np.isfinite(totals).all():
+            levels[np.isnan(levels)] = np.inf  # of sums that overflowed: nothing is above it
         levels[:, -1] = 1
         uniforms = self.uniform((len(rows), num_samples), np.float64)
-        chosen = np.empty(uniforms.shape, np.int64)
-        for row, ladder in enumerate(levels.astype(np.float64)):
-            chosen[row] = np.searchsorted(ladder, uniforms[row])
+        chosen: NDArray[np.int64] = kernels.search_rows(levels.astype(np.float64), uniforms, False)
         return chosen.reshape(*p.shape[:-1], num_samples)
 
     # ---- other distributions
