@@ -317,12 +317,20 @@ static void F(gated_grad_loop)(REAL *out, const REAL *const *in, size n)
 }
 static void F(nan_to_num_loop)(REAL *out, const REAL *const *in, size n)
 {
-    const REAL *x_in = in[0], *nan = in[1], *above = in[2], *below = in[3];
-    EACH
-    {
-        REAL x = x_in[i];
-        x = x == (REAL)INFINITY ? above[i] : x == -(REAL)INFINITY ? below[i] : x;
-        out[i] = x_in[i] != x_in[i] ? nan[i] : x;
+    const size whole = n;
+    for (size at = 0; at < whole; at += 1024) { /* most blocks hold finite numbers alone */
+        const REAL *x_in = in[0] + at, *nan = in[1] + at, *above = in[2] + at, *below = in[3] + at;
+        REAL *to = out + at;
+        const size n = whole - at < 1024 ? whole - at : 1024;
+        int odd = 0;
+        EACH { const REAL x = x_in[i]; to[i] = x, odd |= !(x - x == 0); }
+        if (!odd) continue;
+        EACH
+        {
+            REAL x = x_in[i];
+            x = x == (REAL)INFINITY ? above[i] : x == -(REAL)INFINITY ? below[i] : x;
+            to[i] = x_in[i] != x_in[i] ? nan[i] : x;
+        }
     }
 }
 static void F(leaky_relu_loop)(REAL *out, const REAL *const *in, size n)

@@ -49,7 +49,16 @@ static void scatter_loop(char *restrict to, size to_step, size to_row, const cha
     for (size r = 0; r < rows; r++, from += row_step, to += to_row) {                                         \
         TYPE *line = (TYPE *)to;                                                                              \
         const TYPE *first = (const TYPE *)from;                                                               \
-        if (to_step == width && !step) for (size i = 0; i < n; i++) line[i] = *first;                         \
+        if (to_step == width && !step) {                                                                      \
+            size i = 0; /* whole lines of the cache, where some begin with an element */                      \
+            const TYPE value = *first;                                                                        \
+            if (bytes >= 512 && (uintptr_t)to % sizeof(TYPE) == 0) {                                          \
+                for (; (uintptr_t)(line + i) % 64; i++) line[i] = value;                                      \
+                for (; i + (size)(64 / sizeof(TYPE)) <= n; i += 64 / sizeof(TYPE))                            \
+                    for (size k = 0; k < (size)(64 / sizeof(TYPE)); k++) line[i + k] = value;                 \
+            }                                                                                                 \
+            for (; i < n; i++) line[i] = value;                                                               \
+        }                                                                                                     \
         else if (to_step == width && step == -width) for (size i = 0; i < n; i++) line[i] = first[-i];        \
         else if (to_step == width) for (size i = 0; i < n; i++) line[i] = *(const TYPE *)(from + i * step);   \
         else for (size i = 0; i < n; i++) *(TYPE *)(to + i * to_step) = *(const TYPE *)(from + i * step);     \

@@ -306,5 +306,32 @@ static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return (PyObject *)out;
 }
 
+/* triangle_places(rows, offset, columns, lower): the places (2, n) of a triangle of a matrix, row by row */
+static PyObject *triangle_places(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    size rows, columns, total = 0;
+    const Py_ssize_t offset = PyLong_AsSsize_t(args[1]);
+    const int lower = PyObject_IsTrue(args[3]);
+    if (PyErr_Occurred()) PyErr_Clear();
+    else if (read_number(args[0], 0, &rows) == 0 && read_number(args[2], 0, &columns) == 0 && llabs(offset) <= MOST) {
+#define DIAGONAL(r, more) ((r) + offset + (more) < 0 ? 0 : (r) + offset + (more) > columns ? columns : (r) + offset + (more))
+        for (size r = 0; r < rows; r++) total += lower ? DIAGONAL(r, 1) : columns - DIAGONAL(r, 0);
+        const npy_intp shape[] = {2, total};
+        PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(2, shape, NPY_INT64);
+        if (!out) return NULL;
+        int64_t *row = PyArray_DATA(out), *column = row + total;
+        for (size r = 0; r < rows; r++) {
+            const size from = lower ? 0 : DIAGONAL(r, 0), n = (lower ? DIAGONAL(r, 1) : columns) - from;
+            for (size k = 0; k < n; k++) row[k] = r, column[k] = from + k;
+            row += n, column += n;
+        }
+#undef DIAGONAL
+        return (PyObject *)out;
+    }
+    NOT_HANDLED();
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef layout_methods[] = {METHOD(in_order), METHOD(restrided), METHOD(pieces), METHOD(triangle), METHOD(joined), {NULL, NULL, 0, NULL}};
+PyMethodDef layout_methods[] = {METHOD(in_order), METHOD(restrided), METHOD(pieces), METHOD(triangle), METHOD(joined), METHOD(triangle_places), {NULL, NULL, 0, NULL}};

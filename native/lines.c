@@ -60,10 +60,12 @@ static void run_lines(pool_task task, struct line_job *job, size items, double c
         out[at] = sum;                                       \
     } while (0)
 /* Compiled for each of the cases. */
-#define SCAN(function, ...)                                 \
-    if (job->product) function(__VA_ARGS__, 1, 0);          \
-    else if (job->back) function(__VA_ARGS__, 0, 1);        \
-    else function(__VA_ARGS__, 0, 0)
+#define SCAN(function, ...)                                     \
+    do {                                                        \
+        if (job->product) function(__VA_ARGS__, 1, 0);          \
+        else if (job->back) function(__VA_ARGS__, 0, 1);        \
+        else function(__VA_ARGS__, 0, 0);                       \
+    } while (0)
 #define DEFINE_SCAN(REAL, SUFFIX)                                                                              \
     static inline void scan_lines_##SUFFIX(REAL *out, const REAL *x, size lines, size n, int product, int back) \
     {                                                                                                          \
@@ -83,6 +85,14 @@ static void run_lines(pool_task task, struct line_job *job, size items, double c
         for (size i = 0; i < n; i++)                                                                           \
             for (size k = 0; k < count; k++) STEP(sum[k], (back ? n - 1 - i : i) * inner + k);                 \
     }                                                                                                          \
+    static inline void scan_pairs_##SUFFIX(REAL *out, const REAL *x, size n, int product, int back)            \
+    {                                                                                                          \
+        double first = product, second = product;                                                              \
+        for (size i = 0; i < n; i++) {                                                                         \
+            STEP(first, 2 * (back ? n - 1 - i : i));                                                           \
+            STEP(second, 2 * (back ? n - 1 - i : i) + 1);                                                      \
+        }                                                                                                      \
+    }                                                                                                          \
     static void scan_task_##SUFFIX(void *context, size begin, size end, int chunk)                             \
     {                                                                                                          \
         const struct line_job *job = context;                                                                  \
@@ -97,7 +107,8 @@ static void run_lines(pool_task task, struct line_job *job, size items, double c
             }                                                                                                  \
             const size first = item % job->tiles * COLUMNS, at = item / job->tiles * job->n * job->inner + first; \
             const size count = job->inner - first < COLUMNS ? job->inner - first : COLUMNS;                    \
-            SCAN(scan_columns_##SUFFIX, out + at, x + at, job->n, job->inner, count);                          \
+            if (job->inner == 2) SCAN(scan_pairs_##SUFFIX, out + at, x + at, job->n);                          \
+            else SCAN(scan_columns_##SUFFIX, out + at, x + at, job->n, job->inner, count);                     \
         }                                                                                                      \
     }
 DEFINE_SCAN(float, f32)

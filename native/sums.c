@@ -5,7 +5,7 @@
 #include "half.h"
 #include "pool.h"
 
-enum total { SUM, MEAN, NORM, PRODUCT };
+enum total { SUM, MEAN, NORM, PRODUCT, NUMBERS }; /* NUMBERS: the sum of what is not NaN */
 
 struct sum_job {
     int type;
@@ -13,7 +13,7 @@ struct sum_job {
     double *out;
     size n, inner; /* x is (outer, n, inner) */
     int halves;    /* 0, or NPY_HALF, or another number for bfloat16: x has 16 bits */
-    enum total total; /* NORM: a sum of squares; for PRODUCT inner is 1 */
+    enum total total; /* NORM: a sum of squares; for PRODUCT and NUMBERS inner is 1 */
 };
 
 /* Numbers of 16 bits are widened by blocks that stay in the cache. */
@@ -46,6 +46,28 @@ static void sum_halves(const struct sum_job *job, size begin, size end)
 /* Whether rows are summed, of single numbers or of pairs, and not columns. */
 static int is_of_rows(const struct sum_job *job) { return job->inner == 1 || (job->inner == 2 && !job->halves && job->total != NORM); }
 
+/* Of rows from which NaN is left out, by blocks that stay in the cache; most have none. */
+#define DEFINE_NUMBERS(REAL, SUFFIX)                                                                       \
+    static void sum_numbers_##SUFFIX(double *out, const REAL *x, size rows, size n)                        \
+    {                                                                                                      \
+        REAL block[2048];                                                                                  \
+        double part;                                                                                       \
+        for (size r = 0; r < rows; r++, x += n) {                                                          \
+            out[r] = 0;                                                                                    \
+            for (size at = 0; at < n; at += 2048) {                                                        \
+                const size count = n - at < 2048 ? n - at : 2048;                                          \
+                kernels->sum_rows_##SUFFIX(&part, x + at, 1, count);                                       \
+                if (part != part) {                                                                        \
+                    for (size i = 0; i < count; i++) block[i] = x[at + i] == x[at + i] ? x[at + i] : 0;    \
+                    kernels->sum_rows_##SUFFIX(&part, block, 1, count);                                    \
+                }                                                                                          \
+                out[r] += part;                                                                            \
+            }                                                                                              \
+        }                                                                                                  \
+    }
+DEFINE_NUMBERS(float, f32)
+DEFINE_NUMBERS(double, f64)
+
 static void sum_task(void *context, size begin, size end, int chunk)
 {
     const struct sum_job *job = context;
@@ -61,6 +83,7 @@ static void sum_task(void *context, size begin, size end, int chunk)
         const REAL *x = (const REAL *)job->x + at;                                                                              \
         if (job->total == NORM) kernels->fold_squares_##SUFFIX(job->out + begin, x, rows, job->n);                              \
         else if (job->total == PRODUCT) kernels->fold_product_##SUFFIX(job->out + begin, x, rows, job->n);                      \
+        else if (job->total == NUMBERS) sum_numbers_##SUFFIX(job->out + begin, x, rows, job->n);                                \
         else if (job->inner == 2) kernels->sum_pairs_##SUFFIX(job->out + 2 * begin, x, rows, 2 * job->n);                       \
         else kernels->sum_rows_##SUFFIX(job->out + begin, x, rows, job->n);                                                     \
     }
@@ -181,7 +204,7 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total tota
     /* The last summed run goes first; what is left of the array gets smaller, and is in double precision. */
     int at = is_summed(&runs, runs.count - 1) ? runs.count - 1 : runs.count - 2;
     if (at < 0) runs.lengths[1] = runs.lengths[0], runs.lengths[0] = 1, at = 0, runs.count = 2; /* nothing to sum */
-    if (total == PRODUCT && (at < runs.count - 1 || at > 1)) NOT_HANDLED(); /* of the last axes alone */
+    if ((total == PRODUCT && (at < runs.count - 1 || at > 1)) || (total == NUMBERS && at < runs.count - 1)) NOT_HANDLED(); /* of the last axes alone */
     PyArrayObject *out = new_like(x, out_ndim, shape);
     if (!out) return NULL;
     double few[64], *sums = NULL, *old = NULL;
@@ -220,6 +243,7 @@ TOTAL(sum, SUM)
 TOTAL(mean, MEAN)
 TOTAL(norm, NORM)
 TOTAL(product, PRODUCT)
+TOTAL(sum_of_numbers, NUMBERS)
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef sums_methods[] = {METHOD(sum), METHOD(mean), METHOD(norm), METHOD(product), {NULL, NULL, 0, NULL}};
+PyMethodDef sums_methods[] = {METHOD(sum), METHOD(mean), METHOD(norm), METHOD(product), METHOD(sum_of_numbers), {NULL, NULL, 0, NULL}};

@@ -43,13 +43,14 @@ FAMILIES = {
     "groups": ("group_norm", "group_norm_grad"),
     "windows": ("window_counts", "im2col", "col2im", "add_windows", "conv", "conv_input", "conv_weight", "half_conv",
         "half_conv_input", "half_conv_weight", "max_pool", "max_pool_grad", "max_pool_values", "avg_pool",
-        "avg_pool_grad"),
+        "avg_pool_grad", "largest_between", "mean_between", "spread_between"),
     "matrices": ("substitute", "cholesky_lower", "sparse_product", "brain_product"),
     "lapack": ("lu_factor", "lu_parts", "lu_solve", "solve_once", "inverse", "determinants", "triangular", "cholesky",
         "orthogonal", "singular", "symmetric", "eigen", "least_squares"),
     "alignments": ("alignment_loss", "alignment_grad"),
     "sampling": ("grid_sample", "grid_sample_grad", "resample"),
-    "layout": ("cast", "in_order", "restrided", "triangle", "pieces", "joined", "padded"),
+    "layout": ("cast", "in_order", "restrided", "triangle", "pieces", "joined", "padded",
+        "triangle_places"),
     "draws": ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs",
         "fill_permutation", "fill_integers"),
     "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along",
@@ -59,8 +60,8 @@ FAMILIES = {
     "fourier": ("fourier",),
     "attention": ("attention", "attention_grad", "half_attention", "half_attention_grad"),
     "steps": ("optimizer_update", "recurrent_twice_walk", "recurrent_walk"),
-    "shortcuts": ("sum", "mean", "norm", "product", "fold_rows", "square_sum", "masked_scale", "dot", "stacked",
-        "has_nan", "within", "kept_classes", "class_losses", "cross_entropy", "cross_entropy_grad", "where"),
+    "shortcuts": ("sum", "mean", "norm", "product", "sum_of_numbers", "fold_rows", "square_sum", "masked_scale", "dot",
+        "stacked", "has_nan", "within", "kept_classes", "class_losses", "cross_entropy", "cross_entropy_grad", "where"),
 }
 FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
 

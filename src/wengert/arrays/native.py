@@ -147,7 +147,7 @@ for _module, _names in {
         "fill_integers"),
     lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "sorted_places", "top_places"),
     distances: ("distances", "distances_grad"),
-    layout: ("joined", "pieces", "padded"),
+    layout: ("joined", "pieces", "padded", "triangle_places"),
     shortcuts: ("norm", "product", "fold_rows", "square_sum", "stacked", "within", "kept_classes", "class_losses",
         "cross_entropy", "cross_entropy_grad", "where"),
     _plain_attention: ("attention",),
@@ -458,6 +458,34 @@ def max_pool_values(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilatio
     return plain(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
 
 
+mean_between, spread_between = map(_pooled, ("mean_between", "spread_between"))
+
+
+def largest_between(x: Array, edges: tuple[Array, ...]) -> tuple[Array, Array]:
+    value = _kernels.largest_between(widened(x), edges)
+    if value is NotImplemented:
+        return windows.largest_between(x, edges)
+    return (cast(value[0], x.dtype), value[1]) if is_half(x) else value
+
+
+def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None,
+        eps: float) -> tuple[Array, Array, Array]:
+    value = _kernels.group_norm(x, groups, *map(widened, (weight, bias)) if is_half(x) else (weight, bias), eps)
+    if value is NotImplemented:
+        value = import_module("wengert.arrays.plain.groups").group_norm(x, groups, weight, bias, eps)
+    return value  # type: ignore[no-any-return]
+
+
+def group_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, groups: int,
+        needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
+    value = _kernels.group_norm_grad(g, x, mean, rstd, widened(weight) if is_half(x) else weight, groups, needed[0])
+    if value is NotImplemented:
+        plain = import_module("wengert.arrays.plain.groups").group_norm_grad
+        return plain(g, x, mean, rstd, weight, groups, needed)  # type: ignore[no-any-return]
+    return value[0], *(cast(v, x.dtype) if there and is_half(x) else v if there else None
+        for v, there in zip(value[1:], needed[1:]))
+
+
 def masked_scale(x: Array, mask: Array, scale: float) -> Array:
     value = _kernels.masked_scale(x, mask, scale)
     if value is NotImplemented and is_half(x) and x.shape == mask.shape:
@@ -506,6 +534,11 @@ def polygamma(n: int, x: Array) -> Array:
 def sum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     value = _kernels.sum(x, axis, keepdims)
     return shortcuts.sum(x, axis, keepdims) if value is NotImplemented else value
+
+
+def sum_of_numbers(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    value = _kernels.sum_of_numbers(x, axis, keepdims)
+    return sum(nan_to_num(x, 0.0, math.inf, -math.inf), axis, keepdims) if value is NotImplemented else value
 
 
 def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:

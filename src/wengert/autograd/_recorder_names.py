@@ -23,6 +23,7 @@ _RENAMED: dict[str, str | None] = {
     "basic_scatter": "slice_backward", "masked_scale": "_masked_scale", "max_pool_windows": "max_pool2d_with_indices",
     "max_pool_values": "max_pool2d_with_indices", "repeated_each": "repeat_interleave",
     "adaptive_max_windows": "adaptive_max_pool2d", "fractional_windows": "fractional_max_pool2d",
+    "adaptive_avg_windows": "_adaptive_avg_pool2d", "adaptive_avg_spread": "_adaptive_avg_pool2d_backward",
     "logsigmoid": "log_sigmoid", "pool_gather": "gather", "pool_scatter": "max_pool2d_with_indices_backward",
     "avg_pool_spread": "avg_pool2d_backward", "avg_pool_back": "avg_pool2d_backward",
     "AdaptiveMaxPool#D_back": "adaptive_max_pool2d_backward",

@@ -165,7 +165,8 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False,
         dim: int | None = None) -> Any:
     """The elements (or slices along ``dim``) without repetitions of the one before; on request, inverse and counts."""
-    return _asked(function("unique_consecutive")(input, dim), return_inverse, return_counts)
+    found = function("unique_consecutive")(input, dim, return_inverse, return_counts)
+    return _asked(found, return_inverse, return_counts)
 
 
 @overload("torch", "Tensor")

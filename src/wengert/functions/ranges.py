@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays.errors import check_countable, refuse_overflow
 from ..ops.errors import must_be
 from ..tensor.tensor import Tensor
@@ -79,7 +80,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
     if d.kind in "iu" and not (-(2**63) <= start < 2**63 and -(2**63) <= step < 2**63):
         raise RuntimeError("value cannot be converted to type int64_t without overflow")
     if d.kind in "iu" or integral:
-        a = _integers(int(start), int(step), max(count, 0)).astype(d, copy=False)
+        a = _integers(int(start), int(step), max(count, 0), d).astype(d, copy=False)
     else:
         a = np.arange(count, dtype=np.float64)
         a *= step
@@ -88,8 +89,10 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
     return deliver(a, out, "arange", requires_grad, where)
 
 
-def _integers(start: int, step: int, count: int) -> np.ndarray:
+def _integers(start: int, step: int, count: int, d: np.dtype) -> np.ndarray:
     stop = start + step * count
+    if d.char in "fd" and step and -(2**31) <= start < 2**31 and -(2**31) <= stop < 2**31:  # converted in vectors
+        return np.arange(start, stop, step, dtype=np.int32)
     if step and -(2**63) <= start < 2**63 and -(2**63) <= stop < 2**63:
         return np.arange(start, stop, step)
     return start + step * np.arange(count)  # type: ignore[no-any-return]
@@ -215,24 +218,21 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.
     return d
 
 
-def _places(find: Any, row: int, offset: int, col: int) -> np.ndarray:
-    return np.stack(find(row, offset, col))
-
-
 _FEW = 1024  # elements of a matrix whose places are remembered: models ask for the same again and again
-_few_places = lru_cache(64)(_places)
+_few_places = lru_cache(64)(K.triangle_places)
 
 
-def _indices(name: str, find: Any, part: str) -> Any:
+def _indices(name: str, lower: bool, part: str) -> Any:
     def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
             pin_memory: bool = False) -> Tensor:
         d = _triangle(name, row, col, offset, dtype)
-        of = _few_places if row * col <= _FEW else _places
-        return finish(of(find, int(row), int(max(-row, min(offset, col))), int(col)).astype(d), False, placed(device))
+        of = _few_places if row * col <= _FEW else K.triangle_places
+        places = of(int(row), int(max(-row, min(offset, col))), int(col), lower)
+        return finish(places.astype(d, copy=of is _few_places), False, placed(device))
 
     return described(indices, name, f"Indices ``(2, n)`` of the {part} triangle of a ``row`` by ``col`` matrix.")
 
 
-tril_indices = _indices("tril_indices", np.tril_indices, "lower")
-triu_indices = _indices("triu_indices", np.triu_indices, "upper")
+tril_indices = _indices("tril_indices", True, "lower")
+triu_indices = _indices("triu_indices", False, "upper")
 FUNCTIONS = (arange, range_, linspace, logspace, eye, tril_indices, triu_indices)

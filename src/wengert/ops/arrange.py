@@ -176,11 +176,13 @@ def combinations(F, input, r=2, with_replacement=False):
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return F.constant(np.empty(0, F.dtype_of(input)))
-    pick = combinations_with_replacement if with_replacement else _combinations
-    mask = np.zeros((input.shape[0],) * r, bool)
-    for places in pick(range(input.shape[0]), r):
-        mask[places] = True
-    return F.stack([F.masked_select(x, F.constant(mask)) for x in F.meshgrid(*[input] * r, indexing="ij")], 1)
+    n = input.shape[0]
+    if r == 2:
+        places = K.triangle_places(n, 0 if with_replacement else 1, n, False)
+    else:
+        pick = combinations_with_replacement if with_replacement else _combinations
+        places = np.array(list(pick(range(n), r)), np.int64).reshape(-1, r).T
+    return F.stack([F.index_select(input, 0, F.constant(np.ascontiguousarray(row))) for row in places], 1)
 
 
 # -- reordering --------------------------------------------------------------------------------------------------------
@@ -190,8 +192,12 @@ def combinations(F, input, r=2, with_replacement=False):
 def flip(input: Array, dims):
     """The elements in reverse order along ``dims``; a copy."""
     dims = (dims,) if isinstance(dims, int) else dims
+    return _reversed(input, dims_of(dims, input.ndim) if len(dims) else ())
+
+
+def _reversed(input: Any, axes: Any) -> Any:
     key = [slice(None)] * input.ndim
-    for d in dims_of(dims, input.ndim) if len(dims) else ():
+    for d in axes:
         key[d] = slice(None, None, -1)
     if (moved := inside_out(input)) is not None:
         return outside_in(K.in_order(moved[(key[0], *key[2:], key[1])]))
@@ -270,7 +276,11 @@ def rot90(input: Array, k=1, dims=(0, 1)):
     for i, d in enumerate(dims):
         if not -input.ndim <= d < input.ndim:
             raise RuntimeError(f"Rotation dim{i} out of range, dim{i} = {d}")
-    return as_copy(np.rot90(input, k, dims), order="K" if k % 4 else "C")
+    k, axes = k % 4, (dims[0] % input.ndim, dims[1] % input.ndim)
+    if not k or not input.flags.c_contiguous:
+        return as_copy(np.rot90(input, k, axes), order="K" if k else "C")
+    turned = _reversed(input, axes if k == 2 else axes[1:] if k == 1 else axes[:1])
+    return turned if k == 2 else turned.swapaxes(*axes)
 
 
 # -- repeating ---------------------------------------------------------------------------------------------------------

@@ -62,6 +62,7 @@ _KERNELS = {
     "linalg_solve_triangular": "triangular_solve_cpu", "linalg_vector_norm": "norm_cpu",
     "max_pool_windows": "max_pool2d", "mse_loss": "mse_cpu", "mv": "addmv_impl_cpu", "addmv": "addmv_impl_cpu",
     "nll": "nll_loss_out_frame", "prod_dim": "prod_out_cpu", "put": "take_put_cpu", "resampled": "adaptive_avg_pool2d",
+    "adaptive_avg_windows": "adaptive_avg_pool2d",
     "rms_norm_over": "rms_norm", "rot90": "flip_cpu", "scatter": "scatter_gather_tensor_cpu",
     "scatter_add": "scatter_gather_tensor_cpu", "scatter_value": "scatter_gather_scalar_cpu", "sgn": "sign_cpu",
     "sigmoid": "sigmoid_cpu_reduced_float", "softmax": "softmax_lastdim_kernel_impl", "softshrink": "softshrink_check",

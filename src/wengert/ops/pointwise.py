@@ -353,6 +353,9 @@ def _limited(input: Any, min: Any, max: Any, numbers: bool = True) -> Any:
         if low == low and high == high and input.dtype.char in "fd":
             return K.hardtanh(input, low, high)
         return np.clip(input, low, high)
+    if (input.dtype.kind in "iu" and input.size > 1024 and type(min) is type(max) is np.ndarray
+            and not min.ndim and not max.ndim):
+        return np.clip(input, min, max)
     if min is not None:
         input = K.maximum(input, min)
     return input if max is None else K.minimum(input, max)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.array_likes import new_filled
 from ..arrays.dtypes import F32, is_half, scalar_name
 from ..arrays.errors import alert
 from ..arrays.storageless import zeros_if_storageless
@@ -142,29 +141,20 @@ def _edges(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
     return i * size // out, -((-(i + 1) * size) // out)
 
 
+@lru_cache(256)
+def _all_edges(space: tuple[int, ...], size: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    """The same for each dimension, as kernels have it: ``(1, 2, out)``."""
+    return tuple([np.stack(_edges(s, o))[None] for s, o in zip(space, size)])
+
+
 @operator(grad=_pool_back("AdaptiveMaxPool#D", "size"), **_two, layout="pictures")
 def adaptive_max_windows(input: Array, size):
-    n, c, *space = input.shape
+    space = input.shape[2:]
     even = all(o and s % o == 0 for s, o in zip(space, size))
     if even and input.size and input.dtype.char in "fd":  # windows of one size, side by side
         kernel = tuple([s // o for s, o in zip(space, size)])
         return K.max_pool(input, kernel, kernel, (0,) * len(kernel), (1,) * len(kernel), False)
-    values = new_filled(input, np.empty, (n, c, *size), input.dtype)
-    indices = np.empty((n, c, *size), np.int64)
-    places = np.arange(math.prod(space)).reshape(space)
-    edges = [_edges(s, o) for s, o in zip(space, size)]
-    for at in itertools.product(*(range(o) for o in size)):
-        cut: Any = tuple(slice(e[0][i], e[1][i]) for e, i in zip(edges, at))
-        block = input[(..., *cut)]
-        block = block.reshape(n, c, math.prod(block.shape[2:]))
-        best = block.argmax(2)
-        nan = np.isnan(block)
-        if nan.any():
-            best = np.where(nan.any(2), block.shape[2] - 1 - nan[:, :, ::-1].argmax(2), best)
-        place: Any = (..., *at)
-        values[place] = np.take_along_axis(block, best[..., None], 2)[..., 0]
-        indices[place] = places[cut].reshape(-1)[best]
-    return values, indices
+    return K.largest_between(input, _all_edges(tuple(space), tuple(size)))
 
 
 def _adaptive_max(n: int) -> None:
@@ -234,21 +224,8 @@ def fractional_windows(input: Array, kernel, size, samples):
         row = ((i + u[..., None]) * alpha).astype(np.int64) - (u[..., None] * alpha).astype(np.int64)
         row[..., -1] = s - k
         starts.append(row)
-    values = np.full((n, c, *size), -np.inf, input.dtype)
-    indices = np.zeros((n, c, *size), np.int64)
-    if values.size == 0:
-        return values, indices
-    flat = input.reshape(n, c, -1)
-    for offset in itertools.product(*(range(k) for k in kernel)):
-        place = np.zeros((n, c, *size), np.int64)
-        for axis, (o, row) in enumerate(zip(offset, starts)):
-            shape = [n, c] + [1] * len(size)
-            shape[2 + axis] = size[axis]
-            place = place * space[axis] + (row + o).reshape(shape)
-        found = np.take_along_axis(flat, place.reshape(n, c, -1), 2).reshape(values.shape)
-        better = (found > values) | np.isnan(found)
-        values[better], indices[better] = found[better], place[better]
-    return values, indices
+    edges = [np.stack((row, row + k), 2).reshape(n * c, 2, -1) for row, k in zip(starts, kernel)]
+    return K.largest_between(input, tuple(edges))
 
 
 # -- averages ---------------------------------------------------------------------------------------------------------
@@ -297,18 +274,23 @@ def _avg_pools(n: int) -> None:
         **_node("AvgPool#D", n), plan=("avg_pool_windows", plan, *[True] * (n == 1)))
 
 
-def _averages(size: int, out: int, dtype: Any) -> Any:
-    """The matrix ``(size, out)`` that averages adaptive windows."""
-    start, stop = _edges(size, out)
-    i = np.arange(size)[:, None]
-    inside = (i >= start) & (i < stop)
-    return (inside / (stop - start)).astype(dtype)
+@operator(places=(), linear=True, layout="pictures", node="AdaptiveAvgPool2DBackward0",
+    grad=dict(input=lambda F, g, input_shape, size: F.adaptive_avg_spread(g, input_shape[2:], size)))
+def adaptive_avg_windows(input: Array, size):
+    return K.mean_between(input, _all_edges(input.shape[2:], tuple(size)))
+
+
+@operator(places=(), linear=True, layout="pictures",
+    grad=dict(input=lambda F, g, space, size: F.adaptive_avg_windows(g, size)))
+def adaptive_avg_spread(input: Array, space, size):
+    """The adjoint of an adaptive average: every element of a window gets its share."""
+    return K.spread_between(input, _all_edges(tuple(space), tuple(size)), tuple(space))
 
 
 def _adaptive_avg(n: int) -> None:
     def pool(F, input, output_size):
         x, whole, size = adaptive(F, input, n, f"adaptive_avg_pool{n}d", output_size)
-        if n == 1:
+        if n == 1 and not unseen(F, input):
             return _as_two(F, F.adaptive_avg_pool2d, input, (1, *size))
         space = tuple(x.shape[2:])
         if F.dtype_of(x).kind == "b" and 0 in x.shape:
@@ -319,10 +301,7 @@ def _adaptive_avg(n: int) -> None:
                 else F.avg_pool_windows(x, kernel, kernel, (0,) * n, False, True, None))
         else:
             d = F.dtype_of(x)
-            y = F.cast(x, F32) if is_half(d) else x
-            for axis, (s, o) in enumerate(zip(space, size)):
-                if s != o:
-                    y = along(F, y, 2 + axis, _averages(s, o, F.dtype_of(y)))
+            y = F.adaptive_avg_windows(F.cast(x, F32) if is_half(d) else x, size)
             y = F.cast(y, d) if is_half(d) else y
         return y if whole else F.squeeze(y, 0)
 

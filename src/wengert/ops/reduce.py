@@ -145,8 +145,15 @@ def nansum(input: Array, dim=None, keepdim=False, *, dtype=None):
     """
     if input.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    numbers = np.where(input == input, input, np.zeros((), input.dtype))
-    return total(numbers, axes_of(dim, input.ndim), keepdim, dtype)
+    axes = axes_of(dim, input.ndim)
+    if type(input) is not np.ndarray:
+        return total(np.where(input == input, input, np.zeros((), input.dtype)), axes, keepdim, dtype)
+    if dtype is None and input.dtype.char in "fd":
+        return K.sum_of_numbers(input, axes, keepdim)
+    found = total(input, axes, keepdim, dtype)
+    if input.dtype.kind in "biu" or not K.has_nan(found):  # infinities of both signs give NaN, too
+        return found
+    return total(K.nan_to_num(input, 0.0, math.inf, -math.inf), axes, keepdim, dtype)
 
 
 @composite

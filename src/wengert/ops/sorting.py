@@ -247,7 +247,7 @@ def nanquantile(F, input, q, dim=None, keepdim=False, *, interpolation="linear")
 # -- distinct values ---------------------------------------------------------------------------------------------------
 
 
-def _distinct(input: Any, dim: Any) -> tuple[Any, Any, Any]:
+def _distinct(input: Any, dim: Any, *asked: bool) -> tuple[Any, Any, Any]:
     if dim is None:
         values, inverse, counts = np.unique(sortable(input), return_inverse=True, return_counts=True, equal_nan=False)
         return values.astype(input.dtype, copy=False), inverse.reshape(input.shape), counts
@@ -261,18 +261,21 @@ def _distinct(input: Any, dim: Any) -> tuple[Any, Any, Any]:
     return values, inverse.reshape(-1), counts
 
 
-def _runs(input: Any, dim: Any) -> tuple[Any, Any, Any]:
-    d = None if dim is None else axis(dim, input.ndim)
-    rows = (input.reshape(-1, 1) if d is None
+def _runs(input: Any, dim: Any, inverse: bool, counts: bool) -> tuple[Any, Any, Any]:
+    d, none = None if dim is None else axis(dim, input.ndim), np.zeros(0, np.int64)
+    rows = (input.reshape(-1) if d is None
         else np.moveaxis(input, d, 0).reshape(input.shape[d], input.size // max(input.shape[d], 1)))
     new = np.ones(len(rows), bool)
-    new[1:] = (rows[1:] != rows[:-1]).any(1)
-    starts = np.flatnonzero(new)
-    inverse = np.cumsum(new) - 1
-    counts = np.diff(np.append(starts, len(rows)))
     if d is None:
-        return input.reshape(-1)[starts], inverse.reshape(input.shape), counts
-    return np.take(input, starts, d), inverse, counts
+        new[1:] = rows[1:] != rows[:-1]
+    else:
+        new[1:] = (rows[1:] != rows[:-1]).any(1)
+    places = np.cumsum(new) - 1 if inverse else none
+    starts = np.flatnonzero(new) if counts or d is not None else none
+    many = np.diff(np.append(starts, len(rows))) if counts else none
+    if d is None:
+        return rows[new], places.reshape(input.shape) if inverse else none, many
+    return np.take(input, starts, d), places, many
 
 
 def _distinct_values(name: str, node: str, find: Any, label: str, along: str) -> None:
@@ -283,10 +286,10 @@ def _distinct_values(name: str, node: str, find: Any, label: str, along: str) ->
 
     @operator(grad=dict(input=rule), name=name, node=node, places=(), outputs=("output", "inverse_indices", "counts"),
         nondifferentiable=("inverse_indices", "counts"))
-    def unique(input: Array, dim=None):
+    def unique(input: Array, dim=None, return_inverse=True, return_counts=True):
         if input.dtype.kind == "c":
             raise unsupported(name, input.dtype)
-        return find(input, dim)
+        return find(input, dim, return_inverse, return_counts)
 
 
 _distinct_values("unique", "Unique2Backward0", _distinct, "_unique2", "unique_dim")

@@ -49,6 +49,8 @@ SAMPLES = {
     "max_pool_windows": [call(A(1, 2, 5), (2,), (2,), (0,), (1,), False), call(A(2, 4, 5), (2, 3), (1, 2), (1, 0), (1, 1), True)],
     "max_pool_values": [call(A(1, 2, 5), (2,), (2,), (1,), (2,), True), call(A(2, 4, 9), (2, 3), (1, 2), (1, 0), (1, 2), False)],
     "adaptive_max_windows": [call(A(1, 2, 5), (3,))],
+    "adaptive_avg_windows": [call(A(1, 2, 5), (3,)), call(A(2, 2, 5, 3), (2, 2)), call(A(1, 2, 3, 5, 4), (2, 3, 3))],
+    "adaptive_avg_spread": [call(A(1, 2, 3), (5,), (3,)), call(A(2, 2, 2, 2), (5, 3), (2, 2))],
     "fractional_windows": [call(A(1, 2, 5, 6), (2, 2), (3, 2), np.array([[[0.2, 0.7], [0.9, 0.1]]]))],
     "avg_pool_windows": [call(A(1, 2, 5), (2,), (2,), (1,), True, False, None), call(A(2, 4, 5), (2, 3), (1, 2), (1, 0), True, True, None)],
     "avg_pool_spread": [call(A(1, 2, 3), (1, 2, 5), (2,), (2,), (0,), True, True, None)],

@@ -77,3 +77,13 @@ def restrided(x: Array, shape: Ints, strides: Ints) -> Array:
     found = np.ndarray(shape, x.dtype, memory, start, [s * x.itemsize for s in strides])
     found.flags.writeable = found.flags.writeable and x.flags.writeable
     return found
+
+
+def triangle_places(rows: int, offset: int, columns: int, lower: bool) -> Array:
+    """The places ``(2, n)`` of a triangle of a matrix, row by row; ``offset``: its diagonal, above the main one."""
+    column, diagonal = np.arange(columns), np.arange(rows)[:, None] + offset
+    flat = np.flatnonzero(column <= diagonal if lower else column >= diagonal)
+    places = np.empty((2, len(flat)), np.int64)
+    np.floor_divide(flat, max(columns, 1), out=places[0])
+    np.subtract(flat, places[0] * columns, out=places[1])
+    return places

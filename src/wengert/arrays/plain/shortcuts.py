@@ -33,6 +33,11 @@ def sum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     return as_array(x.sum(axis=axis, keepdims=keepdims, dtype=_total(x))).astype(x.dtype, copy=False)
 
 
+def sum_of_numbers(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """The sum over the axes of what is not NaN."""
+    return sum(np.where(x == x, x, x.dtype.type(0)), axis, keepdims)
+
+
 def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """Mean of floating-point or complex numbers over the axes; NaN where there are none."""
     with np.errstate(all="ignore"):

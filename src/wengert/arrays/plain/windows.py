@@ -275,3 +275,52 @@ def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Int
     for windows, image in _seen(size, counts, kernel, stride, padding, (1,) * len(kernel)):
         grad[image] += share[windows]
     return grad.astype(kind, copy=False)
+
+
+def _between(edges: tuple[Array, ...]) -> Iterator[tuple[Any, Any]]:
+    """Yield the place of each window, and the part of an image that it sees."""
+    for at in itertools.product(*(range(e.shape[2]) for e in edges)):
+        yield (..., *at), (..., *(slice(int(e[0, 0, i]), int(e[0, 1, i])) for e, i in zip(edges, at, strict=True)))
+
+
+def largest_between(x: Array, edges: tuple[Array, ...]) -> tuple[Array, Array]:
+    """Return the largest number of each window and its flat place in the image: of equals the first, of NaN the last.
+
+    ``edges``: for each spatial axis an array ``(1, 2, windows)`` of where windows begin and end; or one of
+    ``(N * C, 2, windows)``, where each image of one channel has its own.
+    """
+    (n, c), space, counts = x.shape[:2], x.shape[2:], [e.shape[2] for e in edges]
+    values, places = np.empty((n, c, *counts), x.dtype), np.empty((n, c, *counts), np.int64)
+    if any(len(e) > 1 for e in edges):
+        images = [largest_between(image[None, None], tuple([e[i % len(e)][None] for e in edges]))
+            for i, image in enumerate(x.reshape(n * c, *space))]
+        for i, (value, place) in enumerate(images):
+            values[i // c, i % c], places[i // c, i % c] = value[0, 0], place[0, 0]
+        return values, places
+    flat = np.arange(math.prod(space)).reshape(space)
+    for at, seen in _between(edges):
+        block = x[seen]
+        block = block.reshape(n, c, math.prod(block.shape[2:]))
+        best, nan = block.argmax(2), np.isnan(block)
+        if nan.any():
+            best = np.where(nan.any(2), block.shape[2] - 1 - nan[:, :, ::-1].argmax(2), best)
+        values[at] = np.take_along_axis(block, best[..., None], 2)[..., 0]
+        places[at] = flat[seen].reshape(-1)[best]
+    return values, places
+
+
+def mean_between(x: Array, edges: tuple[Array, ...]) -> Array:
+    """Return the average of each window of ``(N, C, *size)``; ``edges`` as in ``largest_between``, the same for all."""
+    out = new_filled(x, np.empty, (*x.shape[:2], *[e.shape[2] for e in edges]), x.dtype)
+    axes = tuple(range(2, x.ndim))
+    for at, seen in _between(edges):
+        out[at] = x[seen].mean(axes)
+    return out
+
+
+def spread_between(g: Array, edges: tuple[Array, ...], size: Ints) -> Array:
+    """The transpose of ``mean_between``: each window's number in equal parts. Returns ``(N, C, *size)``."""
+    out, axes = new_filled(g, np.zeros, (*g.shape[:2], *size), g.dtype), (..., *(None,) * len(size))
+    for at, seen in _between(edges):
+        out[seen] += (g[at] / math.prod(out[seen].shape[2:]))[axes]
+    return out

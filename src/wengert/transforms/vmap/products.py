@@ -329,7 +329,8 @@ RULES: dict[str, Rule] = {
     "euclidean_cdist": attention, "row_distances": attention, "trilinear": trilinear,
     "convolution_forward": convolution, "conv_input": conv_input, "conv_weight": conv_weight,
     **dict.fromkeys(
-        ("max_pool_windows", "max_pool_values", "adaptive_max_windows", "avg_pool_windows", "avg_pool_spread",
+        ("max_pool_windows", "max_pool_values", "adaptive_max_windows", "adaptive_avg_windows",
+            "adaptive_avg_spread", "avg_pool_windows", "avg_pool_spread",
             "pool_scatter", "pool_gather", "unfold_columns", "fold_columns"), folded,
     ),
     **{f"pad_{mode}{n}": padded for mode in ("reflect", "replicate", "circular") for n in (1, 2, 3)},
