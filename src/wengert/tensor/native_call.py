@@ -67,11 +67,11 @@ def rebuilder() -> Any:
 
 
 def hider(cls: type, memories: dict[Any, bytes]) -> Any:
-    """A function of a tensor and a level: an object of ``cls``, a tensor that has the given one in its slot ``value``,
+    """A function of a tensor and a number: an object of ``cls``, a tensor that has the given one in its slot ``value``,
     and an array of all but its first dimension over one element from ``memories``. It may answer None.
     """
     if not available:
-        return lambda value, level: None
+        return lambda value, number: None
     _register_classes()
     _native.hidden_class(cls, memories)
     return _native.hidden

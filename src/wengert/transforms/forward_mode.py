@@ -131,17 +131,7 @@ class DualLevel(Tangents):
     def run(self, op: Operator, args: tuple[Any, ...], out: Any) -> Any:
         """The operator called on ``args``; this level is disabled already."""
         if out is not None:
-            from ..tensor.inplace import refuse_recorded
-
-            m = modes()
-            refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), arguments.convert(op, args)[0], m)
-            set_modes(m.with_(grad=False))
-            try:
-                compute(op, args)  # what is wrong with the arguments themselves is said first
-            finally:
-                set_modes(m)
-            raise NotImplementedError(
-                f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function")
+            _refuse_out(op, args, out)
         tensors = _wrt(op, args)
         tangents = [self.tangent(x) for x in tensors]
         for t in tangents:
@@ -164,29 +154,34 @@ class DualLevel(Tangents):
                 return self._at_once(op, args, tensors, tangents, answer)
         answer, node = self._with_node(op, args, tensors, tangents)
         if node is not None:
-            own = _node_of(op, answer)  # what a backward of the answer will find
-            nodes = (node,) if own is None or own is node else (node, own)
-            for n in nodes:
-                self._remember(n, op, args, answer)
-            m = modes()
-            recording = m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))
-            set_modes(m.with_(grad=recording))
-            try:
-                if is_diagonal(op) and is_analytic(op, (*tensors, answer)):
-                    values = node._values(TRACED_OPS, conjugate=False)
-                    row = [pointwise(op, values, tensors, tangents, answer)]
-                elif is_reduction(op, tensors, tangents, answer):
-                    row = [reduced(op, node, tensors, tangents, answer, args)]
-                else:
-                    row = transposed(op, node, tensors, tangents, answer, args)
-            except RuntimeError as error:  # NotImplementedError is one
-                raise _unsupported(op, str(error)) or error from None
-            finally:
-                set_modes(m)
-            self._hand_on(op, answer, [apart(t, tangents) for t in row])
-            for n in nodes:
-                self._remember(n, op, (), answer)
+            self._by_node(op, args, tensors, tangents, answer, node)
         return answer
+
+    def _by_node(self, op: Operator, args: tuple[Any, ...], tensors: list[Any], tangents: list[Any], answer: Any,
+            node: OpNode) -> None:
+        """Give the answer the tangent that the rules of ``node``, recorded for this, lead to."""
+        own = _node_of(op, answer)  # what a backward of the answer will find
+        nodes = (node,) if own is None or own is node else (node, own)
+        for n in nodes:
+            self._remember(n, op, args, answer)
+        m = modes()
+        recording = m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))
+        set_modes(m.with_(grad=recording))
+        try:
+            if is_diagonal(op) and is_analytic(op, (*tensors, answer)):
+                values = node._values(TRACED_OPS, conjugate=False)
+                row = [pointwise(op, values, tensors, tangents, answer)]
+            elif is_reduction(op, tensors, tangents, answer):
+                row = [reduced(op, node, tensors, tangents, answer, args)]
+            else:
+                row = transposed(op, node, tensors, tangents, answer, args)
+        except RuntimeError as error:  # NotImplementedError is one
+            raise _unsupported(op, str(error)) or error from None
+        finally:
+            set_modes(m)
+        self._hand_on(op, answer, [apart(t, tangents) for t in row])
+        for n in nodes:
+            self._remember(n, op, (), answer)
 
     def _at_once(self, op: Operator, args: tuple[Any, ...], tensors: list[Any], tangents: list[Any],
             answer: Tensor) -> Tensor:
@@ -378,6 +373,21 @@ def _history(t: Tensor) -> Any:
     """The edge that a write to ``t`` replaces: its own, or that of its base."""
     view = t._wg_meta.view if t._wg_meta is not None else None
     return t._wg_edge if view is None else view.base._wg_edge
+
+
+def _refuse_out(op: Operator, args: tuple[Any, ...], out: Any) -> None:
+    """``out=`` has no forward mode; what is wrong with the arguments themselves is said first."""
+    from ..tensor.inplace import refuse_recorded
+
+    m = modes()
+    refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), arguments.convert(op, args)[0], m)
+    set_modes(m.with_(grad=False))
+    try:
+        compute(op, args)
+    finally:
+        set_modes(m)
+    raise NotImplementedError(
+        f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function")
 
 
 def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
