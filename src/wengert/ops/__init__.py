@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FAMILIES = ("views", "matmul", "pointwise", "compare", "elementary", "activation", "pairs", "rounding",
+FAMILIES = ("views", "matmul", "matmul_added", "pointwise", "compare", "elementary", "activation", "pairs", "rounding",
     "complexes", "reduce", "scan", "sorting", "gather", "indexed", "shape", "arrange",
     "strided", "pad", "loss", "norm", "embedding", "conv", "attention", "special", "pooling", "vision",
     "linalg_norms", "einsum", "linalg_solve", "linalg_spectral", "linalg", "fft", "quantize")
