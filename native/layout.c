@@ -306,23 +306,33 @@ static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return (PyObject *)out;
 }
 
+/* How many numbers lie before the diagonal `offset`, in all rows: the sum of r + offset, held to [0, columns]. */
+static size before_diagonal(size rows, size offset, size columns)
+{
+    const size first = -offset < 0 ? 0 : -offset < rows ? -offset : rows;
+    const size full = columns - offset < first ? first : columns - offset < rows ? columns - offset : rows;
+    return (full - first) * (first + offset) + (full - first) * (full - first - 1) / 2 + (rows - full) * columns;
+}
+
 /* triangle_places(rows, offset, columns, lower): the places (2, n) of a triangle of a matrix, row by row */
 static PyObject *triangle_places(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
-    size rows, columns, total = 0;
+    size rows, columns;
     const Py_ssize_t offset = PyLong_AsSsize_t(args[1]);
     const int lower = PyObject_IsTrue(args[3]);
     if (PyErr_Occurred()) PyErr_Clear();
     else if (read_number(args[0], 0, &rows) == 0 && read_number(args[2], 0, &columns) == 0 && llabs(offset) <= MOST) {
 #define DIAGONAL(r, more) ((r) + offset + (more) < 0 ? 0 : (r) + offset + (more) > columns ? columns : (r) + offset + (more))
-        for (size r = 0; r < rows; r++) total += lower ? DIAGONAL(r, 1) : columns - DIAGONAL(r, 0);
+        const size first = lower && offset < 0 ? (-offset < rows ? -offset : rows) : 0; /* rows before it, or from end, have none */
+        const size end = lower || columns - offset > rows ? rows : columns - offset;
+        const size total = lower ? before_diagonal(rows, offset + 1, columns) : rows * columns - before_diagonal(rows, offset, columns);
         const npy_intp shape[] = {2, total};
         PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(2, shape, NPY_INT64);
         if (!out) return NULL;
         int64_t *row = PyArray_DATA(out), *column = row + total;
-        for (size r = 0; r < rows; r++) {
+        for (size r = first; r < end; r++) {
             const size from = lower ? 0 : DIAGONAL(r, 0), n = (lower ? DIAGONAL(r, 1) : columns) - from;
             for (size k = 0; k < n; k++) row[k] = r, column[k] = from + k;
             row += n, column += n;

@@ -50,7 +50,7 @@ def test_keys_give_the_views_of_the_definition(which, monkeypatch):
     rows, natively = list(keys(np.random.default_rng(which), a)), 0
     found = [seen(lambda k=key: t[k]) for key in rows]
     natively = sum(indexing._window(a, key) is not NotImplemented for key in rows)
-    monkeypatch.setattr(indexing, "_view", indexing._not_native)
+    monkeypatch.setattr(indexing, "native_view", indexing._not_native)
     assert found == [seen(lambda k=key: t[k]) for key in rows]
     assert natively > 10 or not a.size
 

@@ -15,8 +15,7 @@ from .test_declared import SAMPLES, arguments
 # What it gives, or whether it gives anything, depends on numbers; and what is made of no tensor.
 NUMBERS = {"nonzero", "masked_select", "argwhere", "equal", "allclose", "repeat_interleave", "bincount", "unique_dim",
            "repeat_interleave_each", "histogram", "histogramdd", "cov", "gaussian_nll_loss", "tensor_split",
-           "segment_reduce", "masked_scatter", "index_fill_tensor", "fft_fftfreq", "fft_rfftfreq",
-           "combinations"}
+           "segment_reduce", "masked_scatter", "index_fill_tensor", "fft_fftfreq", "fft_rfftfreq"}
 NAMES = sorted(n for n in SAMPLES if SAMPLES[n] and n not in NUMBERS)
 
 
