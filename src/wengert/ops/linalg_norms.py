@@ -350,9 +350,6 @@ def pdist(F, input, p=2.0):
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     first, second = K.triangle_places(input.shape[0], 1, input.shape[0], False)
-    if p in _KINDS and F.dtype_of(input) in _NATIVE and input.shape[1]:
-        table = F.row_distances(input, input, float(p))
-        return F.index_select(F.reshape(table, (-1,)), 0, F.constant(first * input.shape[0] + second))
     gap = F.index_select(input, 0, F.constant(first)) - F.index_select(input, 0, F.constant(second))
     return _length(F, gap, p)
 
