@@ -1,25 +1,24 @@
 """Has anything become slower than PyTorch by more than before? ``python -m benchmarks --gate [--record] [NAME ...]``.
 
 All workloads and models, in training and inference, on one thread and in processor time. One process of each library
-stays, and for each workload the two take turns (A B A B ...). A shared machine has phases of a second in which all is
-slower by half, so the ratio is that of the least times, of all turns of all tries: fresh processes measure again
-what is more than ``SLACK`` times the recorded ratio, and it fails when it stays so. Ratios travel between runs, times
-do not; between processors and instruction sets they travel less well, so ``ratios.json`` has those of several machines,
-and one that it does not name gets ``ELSEWHERE`` times the highest of each. ``--record`` writes this machine's, of
-``--runs`` runs.
+stays, and for each workload the two take turns (A B A B ...); the ratio is that of their least medians. It fails when
+a ratio is more than ``SLACK`` times the recorded one, and stays so when fresh processes measure it again. Ratios
+travel between runs, times do not; between processors and instruction sets they travel less well, so ``ratios.json`` has
+those of several machines, and one that it does not name gets ``ELSEWHERE`` times the highest of each. ``--record``
+writes this machine's: the highest of ``--runs`` runs, as a shared machine has phases in which one library, or both,
+take up to 1.7 times as long.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import statistics
 import sys
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.machine import as_measured
 from benchmarks.runner import Runner
@@ -80,50 +79,36 @@ def turn(step: Step, workload: Workload, seconds: float) -> float:
     return statistics.median(times)
 
 
-class Times(NamedTuple):
-    """The least seconds of a step."""
-
-    ours: float
-    theirs: float
-
-    def least(self, other: Times) -> Times:
-        """Of two measurements of one workload."""
-        return Times(min(self.ours, other.ours), min(self.theirs, other.theirs))
-
-    @property
-    def ratio(self) -> float:
-        return self.ours / self.theirs
-
-
-def times_of(runners: list[Runner], name: str) -> Times:
-    """Of a workload, in turns."""
+def ratio_of(runners: list[Runner], name: str) -> float:
+    """Ours over theirs, in turns."""
     for runner in runners:
         runner.ask(f"make {name}")
     turns = [[runner.ask("run") for runner in runners] for _ in range(TURNS)]
-    return Times(*(min(times) for times in zip(*turns, strict=True)))
+    ours, theirs = (min(times) for times in zip(*turns, strict=True))
+    return ours / theirs
 
 
-def measure(names: Iterable[str]) -> dict[str, Times]:
-    """The times of some workloads, of one pair of processes."""
+def measure(names: Iterable[str]) -> dict[str, float]:
+    """The ratios of some workloads, of one pair of processes."""
     runners = [Runner(__name__, "--child", library) for library in LIBRARIES]
     try:
-        return {name: times_of(runners, name) for name in names}
+        return {name: ratio_of(runners, name) for name in names}
     finally:
         for runner in runners:
             runner.close()
 
 
 def slower(recorded: dict[str, float], names: list[str], slack: float) -> dict[str, list[float]]:
-    """The workloads whose ratio stays above the slack, with the ratio after each try."""
-    tries: dict[str, list[Times]] = {name: [] for name in names}
+    """The workloads whose ratio stays above the slack, with all ratios that were found."""
+    found: dict[str, list[float]] = {name: [] for name in names}
     left = names
     for _ in range(TRIES):
-        for name, times in measure(left).items():
-            tries[name].append(times.least(tries[name][-1]) if tries[name] else times)
-        left = [name for name in left if tries[name][-1].ratio > recorded[name] * slack]
+        for name, ratio in measure(left).items():
+            found[name].append(ratio)
+        left = [name for name in left if min(found[name]) > recorded[name] * slack]
         if not left:
             break
-    return {name: [times.ratio for times in tries[name]] for name in left}
+    return {name: found[name] for name in left}
 
 
 def here() -> str:
@@ -134,7 +119,7 @@ def here() -> str:
 def record(runs: int) -> None:
     """Write the ratios of this machine, beside those of others."""
     found = [measure(all_workloads()) for _ in range(runs)]
-    ratios = {name: round(functools.reduce(Times.least, (f[name] for f in found)).ratio, 3) for name in found[0]}
+    ratios = {name: round(max(f[name] for f in found), 3) for name in found[0]}
     written = json.loads(RECORDED.read_text())
     written[here()] = {"measured": as_measured(1, "unrestricted"), "ratios": ratios}
     RECORDED.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")

@@ -36,7 +36,7 @@ def test_ratio() -> None:
 def given(monkeypatch: pytest.MonkeyPatch, *ratios: float) -> None:
     """Let the measurements come out so, one after the other."""
     found = iter(ratios)
-    monkeypatch.setattr(gate, "measure", lambda names: {name: gate.Times(next(found), 1.0) for name in names})
+    monkeypatch.setattr(gate, "measure", lambda names: {name: next(found) for name in names})
 
 
 def test_gate_passes_within_the_slack(written: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,14 +50,7 @@ def test_gate_measures_again_before_it_fails(written: dict[str, Any], monkeypatc
     assert gate.gate(written, ["multiply"]) == 0
     given(monkeypatch, 0.9, 0.8, 0.7, 0.8, 0.8)
     assert gate.gate(written, ["multiply"]) == 1
-    assert "multiply: ratio 0.90, 0.80, 0.70, 0.70, 0.70, recorded 0.60" in capsys.readouterr().out
-
-
-def test_gate_takes_the_least_times_of_all_tries(written: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A phase in which the machine is slow makes neither library look better."""
-    found = iter([gate.Times(8.0, 10.0), gate.Times(12.0, 18.0), *[gate.Times(9.0, 15.0)] * 3])
-    monkeypatch.setattr(gate, "measure", lambda names: {name: next(found) for name in names})
-    assert gate.gate(written, ["multiply"]) == 1
+    assert "multiply: ratio 0.90, 0.80, 0.70, 0.80, 0.80, recorded 0.60" in capsys.readouterr().out
 
 
 def test_gate_allows_more_on_another_processor(written: dict[str, Any], monkeypatch: pytest.MonkeyPatch,
@@ -74,8 +67,8 @@ def test_gate_keeps_the_ratios_of_other_machines(written: dict[str, Any], monkey
         tmp_path: Path) -> None:
     monkeypatch.setattr(gate, "RECORDED", tmp_path / "ratios.json")
     gate.RECORDED.write_text(json.dumps(written))
-    found = iter([gate.Times(3.0, 4.0), gate.Times(2.0, 5.0), gate.Times(3.0, 6.0)])
-    monkeypatch.setattr(gate, "measure", lambda names: {"multiply": next(found)})
+    given(monkeypatch, 0.4, 0.5, 0.3)
+    monkeypatch.setattr(gate, "all_workloads", lambda: ["multiply"])
     gate.record(3)
     now = json.loads(gate.RECORDED.read_text())
     assert now["this one, avx2"]["ratios"] == {"multiply": 0.5}
@@ -101,7 +94,7 @@ def test_every_workload_has_a_recorded_ratio() -> None:
 
 @pytest.mark.parity
 def test_a_workload_is_measured_in_turns() -> None:
-    assert 0 < gate.measure(["q-learning"])["q-learning"].ratio < 10
+    assert 0 < gate.measure(["q-learning"])["q-learning"] < 10
 
 
 def test_blas_is_held_or_not_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:

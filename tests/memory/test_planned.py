@@ -6,6 +6,7 @@ import copy
 import pickle
 import random
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -91,14 +92,26 @@ def test_plans_hold_what_they_say_and_compute_the_same(name, measured):
         assert step.bytes == pytest.approx(found.peak, rel=0.15)
 
 
+def steady(chain):
+    """A chain whose schedule does not depend on how long things took just now."""
+    def of(option):
+        return replace(option, forward_time=1.0, backward_time=2.0, recompute_time=1.0)
+
+    return replace(chain, blocks=[replace(b, forward_time=1.0, options=[of(o) for o in b.options])
+        for b in chain.blocks])
+
+
 def test_memory_is_predicted(measured):
     """On networks that are chains to the byte."""
     for name in ("mlp", "cnn", "residual", "scores", "recurrent"):
         model, sample, loss = NETS[name]
         whole = measured(name)
         for part in (0.7, 0.5):
-            found = fitted(whole.chain, max(int(part * whole.plain_peak), whole.least), layout=whole.layout)
+            budget = max(int(part * whole.plain_peak), whole.least)
+            found = fitted(steady(whole.chain), budget, layout=whole.layout)
             assert Step(model, found.apply(model), sample, loss).bytes == pytest.approx(found.peak, rel=0.05), name
+            found = fitted(whole.chain, budget, layout=whole.layout)  # rarely a tenth less
+            assert 0.85 * found.peak < Step(model, found.apply(model), sample, loss).bytes <= 1.02 * found.peak, name
 
 
 def schedules(n, draw):
