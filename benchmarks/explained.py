@@ -1,7 +1,7 @@
 """What a diagnosis costs: ``python -m benchmarks.explained [--rounds 15] [--json FILE] [--gate]``.
 
 Three processes run the same steps: one plain, one under diagnosis, one in which a diagnosis has ended. They take turns
-(A B C A B C ...), so that drift of the machine hits all alike; quoted are medians of the ratios to the plain one. The
+(A B C A B C ...), so that drift of the machine hits all alike; quoted are ratios of the least times. The
 steps counted lie after the first detailed window; ``first`` is the mean of the steps in it, ``whole`` the mean of the
 first 1,000 steps. ``--gate`` fails when a ratio is above its limit, and stays so when it is measured again. Off, the
 limit is 1.02; the gate lets 1.05 pass, because a busy machine's noise is larger than the difference, and a tenth more
