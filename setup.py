@@ -1,7 +1,9 @@
 """Build the native kernels, or install without them where no C compiler works; put the examples into the package."""
 
+import os
 import platform
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -31,12 +33,29 @@ class OptionalBuildExt(build_ext):
             [*optimise, "-std=gnu11", "-g0", "-fvisibility=hidden", "-pthread"] if unix else ["/O2", "/std:c11"])
         ext.extra_link_args = ["-pthread"] if unix and platform.system() == "Linux" else []
         try:
+            if unix:
+                self._compile_side_by_side()
             super().build_extension(ext)
         except Exception as error:
             missing = "No such file" in str(error) or "not found" in str(error) or "Unable to find" in str(error)
             reason = "no C compiler found" if missing else "the C compiler failed"
             print(f"wengert: {reason}; installing without native kernels (pure NumPy, slower)", file=sys.stderr,
                 flush=True)
+
+
+    def _compile_side_by_side(self) -> None:
+        """Have the compiler object compile the sources of an extension on all processors."""
+        compile_some, processors = self.compiler.compile, os.cpu_count() or 1
+        if hasattr(os, "sched_getaffinity"):
+            processors = len(os.sched_getaffinity(0))
+
+        def compile_all(sources: list[str], *args: object, **options: object) -> list[str]:
+            longest_first = sorted(sources, key=lambda source: "loops_" not in source)  # a minute each
+            with ThreadPoolExecutor(processors) as pool:
+                jobs = {source: pool.submit(compile_some, [source], *args, **options) for source in longest_first}
+            return [name for source in sources for name in jobs[source].result()]
+
+        self.compiler.compile = compile_all
 
 
 class BuildPyWithExamples(build_py):

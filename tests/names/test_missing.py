@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import wengert as torch
 from wengert.names.absent import Absent, absent_module
@@ -150,3 +152,18 @@ def test_imports_that_fail_say_why(tmp_path, header):
 
 def test_the_modules_of_libraries_are_the_same_object_each_time():
     assert absent_module("export") is absent_module("export")
+
+
+SLIPS = st.lists(st.tuples(st.integers(0, 20), st.sampled_from("ae_x")), max_size=3)
+
+
+@settings(max_examples=20)
+@given(st.sampled_from(sorted(dir(torch))), SLIPS)
+def test_no_slip_is_overlooked(name, slips):
+    for place, letter in slips:
+        name = name[:place] + letter + name[place + (letter != "x"):]
+    allowed = 0 if len(name) < 3 else 1 + len(name) // 7
+    far = {other: distance(name.lower(), other.lower()) for other in dir(torch) if not other.startswith("_")
+        and (len(name) >= 5 or other[:1].lower() == name[:1].lower())}
+    want = sorted((d, other) for other, d in far.items() if d <= allowed)
+    assert nearest(name, dir(torch)) == [other for _, other in want[:3]]

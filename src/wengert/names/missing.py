@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
@@ -182,12 +183,14 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """
     word = name.lower()
     allowed = 0 if len(word) < 3 else 1 + len(word) // 7
+    letters = set(word)
     found = []
     for candidate in known:
         other = candidate.lower()
         if (candidate.startswith("_") or abs(len(other) - len(word)) > allowed
-                or (len(word) < 5 and other[:1] != word[:1])):
-            continue  # a short word with another beginning is another word
+                or (len(word) < 5 and other[:1] != word[:1])  # a short word with another beginning is another word
+                or len(letters.symmetric_difference(other)) > 2 * allowed):  # a slip changes at most two letters
+            continue
         if (far := distance(word, other)) <= allowed:
             found.append((far, candidate))
     return [candidate for _, candidate in sorted(found)[:limit]]
@@ -239,5 +242,10 @@ def missing_from(module: str) -> Callable[[str], NoReturn]:
 
 def submodules(package: str) -> list[str]:
     """The names of a package's submodules, whether they are imported or not, without packages that only we have."""
-    path = getattr(sys.modules.get(package), "__path__", ())
-    return [module.name for module in iter_modules(path) if package != OURS or module.name not in PRIVATE]
+    names = _in_folders(tuple(getattr(sys.modules.get(package), "__path__", ())))
+    return [name for name in names if package != OURS or name not in PRIVATE]
+
+
+@cache
+def _in_folders(path: tuple[str, ...]) -> list[str]:
+    return [module.name for module in iter_modules(path)]
