@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SHORTER = {"gpt_memory.py": ["--steps", "4", "--layers", "4"]}  # than what they do by themselves, where that takes long
+# less than what they do by themselves, where that takes long
+SHORTER = {"gpt_memory.py": ["--steps", "4", "--layers", "4", "--batch-size", "2"]}
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
