@@ -16,10 +16,20 @@
 #define PUT_NARROW(to, value) _mm_storeu_si128((__m128i *)(to), value)
 #endif
 
+/* A line of the cache, and how far ahead the next ones are fetched: rows that are widened in turn are pages of their own, where the
+ * processor's own prefetching starts anew. */
+enum { NARROW_LINE = 32, NARROW_AHEAD = 2048 };
+
 static void widen_half_loop(float *to, const uint16_t *from, size n)
 {
     size i = 0;
 #ifdef HALVES
+#if VECTOR_BYTES == 32
+    for (; i + NARROW_LINE <= n; i += NARROW_LINE) {
+        __builtin_prefetch(from + i + NARROW_AHEAD, 0, 2);
+        for (int k = 0; k < NARROW_LINE; k += HALVES) PUT_WIDE(to + i + k, WIDEN(from + i + k));
+    }
+#endif
     for (; i + HALVES <= n; i += HALVES) PUT_WIDE(to + i, WIDEN(from + i));
 #endif
     for (; i < n; i++) to[i] = float_of_half(from[i]);
@@ -64,7 +74,14 @@ static inline void put_narrow(uint16_t *to, __m256 low, __m256 high, int brain)
 
 static void widen_brain_loop(float *restrict to, const uint16_t *restrict from, size n)
 {
-    for (size i = 0; i < n; i++) to[i] = float_of_brain(from[i]);
+    size i = 0;
+#if VECTOR_BYTES == 32
+    for (; i + NARROW_LINE <= n; i += NARROW_LINE) {
+        __builtin_prefetch(from + i + NARROW_AHEAD, 0, 2);
+        for (size k = i; k < i + NARROW_LINE; k++) to[k] = float_of_brain(from[k]);
+    }
+#endif
+    for (; i < n; i++) to[i] = float_of_brain(from[i]);
 }
 
 static void narrow_brain_loop(uint16_t *restrict to, const float *restrict from, size n)

@@ -440,6 +440,8 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
         self->quiet = Py_NewRef(ufunc);
     }
     arithmetic_replace(source->name, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE]);
+    truths_replace(source->name, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE]);
+    lanes_replace(source->name, self->loops);
     arithmetic_replace_complex(source->name, &self->loops[NPY_CFLOAT], &self->loops[NPY_CDOUBLE]);
     static const char *const operations[] = {[ROWS_ADD] = "add", [ROWS_SUBTRACT] = "subtract", [ROWS_MULTIPLY] = "multiply",
                                              [ROWS_DIVIDE] = "divide"};

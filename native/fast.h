@@ -17,6 +17,12 @@ struct loop {
 /* Put our own loops of float32 and float64 in the place of NumPy's, where we have any for the function of this name. */
 void arithmetic_replace(const char *name, struct loop *single, struct loop *twice);
 
+/* The same of the logical functions: truths.c */
+void truths_replace(const char *name, struct loop *single, struct loop *twice);
+
+/* The same of what wider vectors are quicker for, by the number of the type: lanes.c */
+void lanes_replace(const char *name, struct loop *loops);
+
 /* The same of complex64 and complex128. */
 void arithmetic_replace_complex(const char *name, struct loop *single, struct loop *twice);
 

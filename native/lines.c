@@ -6,7 +6,7 @@
 
 #include "pool.h"
 
-enum { CHAINS = 8 };
+enum { CHAINS = 8, SPAN = 64 };
 
 struct line_job {
     const char *x;
@@ -71,9 +71,21 @@ static void run_lines(pool_task task, struct line_job *job, size items, double c
     {                                                                                                          \
         double sum[CHAINS];                                                                                    \
         for (size k = 0; k < lines; k++) sum[k] = product;                                                     \
-        if (lines == CHAINS) /* additions that wait for each other, of several lines by turns */               \
-            for (size i = 0; i < n; i++)                                                                       \
-                for (int k = 0; k < CHAINS; k++) STEP(sum[k], k * n + (back ? n - 1 - i : i));                 \
+        /* Additions that wait for each other, of several lines by turns. By copies: lines that are a power of two apart would drive  \
+         * each other out of the cache. */                                                                     \
+        if (lines == CHAINS)                                                                                   \
+            for (size begin = 0; begin < n; begin += SPAN) {                                                   \
+                const size span = n - begin < SPAN ? n - begin : SPAN, from = back ? n - begin - span : begin; \
+                REAL part[CHAINS][SPAN];                                                                       \
+                for (int k = 0; k < CHAINS; k++) memcpy(part[k], x + k * n + from, span * sizeof(REAL));       \
+                for (size i = 0; i < span; i++)                                                                \
+                    for (int k = 0; k < CHAINS; k++) {                                                         \
+                        REAL *at = part[k] + (back ? span - 1 - i : i);                                        \
+                        sum[k] = product ? sum[k] * *at : sum[k] + *at;                                        \
+                        *at = sum[k];                                                                          \
+                    }                                                                                          \
+                for (int k = 0; k < CHAINS; k++) memcpy(out + k * n + from, part[k], span * sizeof(REAL));     \
+            }                                                                                                  \
         else                                                                                                   \
             for (size k = 0; k < lines; k++)                                                                   \
                 for (size i = 0; i < n; i++) STEP(sum[k], k * n + (back ? n - 1 - i : i));                     \

@@ -91,6 +91,7 @@ struct rank_job {
 #define BEFORE(a, b) (least ? (a) < (b) || ((a) == (a) && (b) != (b)) : (a) > (b) || ((a) != (a) && (b) == (b)))
 DEFINE_SELECT(float, f32)
 DEFINE_SELECT(double, f64)
+DEFINE_SELECT(int64_t, i64)
 
 static void rank_task(void *context, size begin, size end, int chunk)
 {
@@ -105,7 +106,7 @@ static void rank_task(void *context, size begin, size end, int chunk)
         else if (job->least) top_##S(job->places + r * job->count, room, x, job->n, job->count, 1);             \
         else top_##S(job->places + r * job->count, room, x, job->n, job->count, 0);                             \
     }
-        if (job->type == NPY_FLOAT) RUN(f32) else RUN(f64)
+        if (job->type == NPY_FLOAT) RUN(f32) else if (job->type == NPY_DOUBLE) RUN(f64) else RUN(i64)
 #undef RUN
     }
 }
@@ -131,7 +132,7 @@ static PyObject *ranked(struct rank_job *job, PyObject *array, double cost)
 
 static int is_rows(PyObject *x)
 {
-    return is_real(x) && PyArray_CheckExact(x) && PyArray_NDIM((PyArrayObject *)x) == 2 && PyArray_ISCARRAY_RO((PyArrayObject *)x) &&
+    return PyArray_CheckExact(x) && (is_real(x) || PyArray_TYPE((PyArrayObject *)x) == NPY_INT64) && PyArray_NDIM((PyArrayObject *)x) == 2 && PyArray_ISCARRAY_RO((PyArrayObject *)x) &&
            PyArray_SIZE((PyArrayObject *)x);
 }
 

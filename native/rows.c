@@ -1,6 +1,7 @@
 /* Softmax, log-softmax, layer and RMS normalisation, and their gradients. */
 #include "wengert.h"
 
+#include "half.h"
 #include "pool.h"
 
 /* From this many columns on, an axis that is not the last one is worked on down the columns. */
@@ -60,10 +61,7 @@ static void work_on_rows(void *context, size begin, size end, int chunk)
 
 static float rounded(float x, int narrow)
 {
-    uint16_t to;
-    narrowed((char *)&to, &x, 1, narrow);
-    widened(&x, (const char *)&to, 1, narrow);
-    return x;
+    return narrow == 2 ? float_of_brain(brain_of_float(x)) : float_of_half(half_of_float(x));
 }
 
 /* A row of log_softmax of 16 bits, where the sum and its logarithm are rounded, too: `out` has them unrounded, and is the logarithm of the

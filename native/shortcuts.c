@@ -25,7 +25,13 @@
         const char *c = data[0], *a = data[1], *b = data[2];                                                  \
         const npy_intp n = *count, w = bits / 8;                                                              \
         (void)unused;                                                                                         \
-        if (steps[0] == 1 && steps[3] == w) {                                                                 \
+        if (!steps[0] && n) { /* one condition for the whole line */                                          \
+            const int which = *c ? 1 : 2;                                                                     \
+            if (steps[which] == w && steps[3] == w) memcpy(data[3], data[which], n * w);                      \
+            else                                                                                              \
+                for (npy_intp i = 0; i < n; i++)                                                              \
+                    *(uint##bits##_t *)(data[3] + i * steps[3]) = *(const uint##bits##_t *)(data[which] + i * steps[which]); \
+        } else if (steps[0] == 1 && steps[3] == w) {                                                                 \
             if (steps[1] == w && steps[2] == w) choose_##bits(c, 1, a, w, b, w, data[3], w, n);               \
             else if (steps[1] == w && !steps[2]) choose_##bits(c, 1, a, w, b, 0, data[3], w, n);              \
             else if (!steps[1] && steps[2] == w) choose_##bits(c, 1, a, 0, b, w, data[3], w, n);              \

@@ -92,6 +92,22 @@ def test_gradients_of_pairs(f, a, b, ga, gb):
     same(found[1], gb)
 
 
+@pytest.mark.parametrize("n", [5, 3000, 200_000])
+def test_clamp_of_whole_numbers(n):
+    x = torch.arange(n) - n // 2
+    x[:2] = torch.tensor([-(2**63), 2**63 - 1])
+    held = x.clone()
+    for low, high in ((-2, 2), (None, 2), (-2, None), (3, 1), (-(2**63) + 1, 2**63 - 1), (0, 2**62)):
+        expected = held.numpy() if low is None else np.maximum(held.numpy(), low)
+        expected = expected if high is None else np.minimum(expected, high)
+        found = x.clamp(low, high)
+        assert found.dtype == torch.int64
+        assert np.array_equal(found.numpy(), expected)
+        assert torch.equal(x, held)
+    assert x.clamp(0.5, 1.5).dtype == torch.float32
+    assert np.array_equal(x.clamp_(-1, 1).numpy(), held.numpy().clip(-1, 1))
+
+
 def test_clamp_with_crossing_limits_gives_the_upper():
     x, low, high = (tensor(v, torch.float64, True) for v in ([0.0, 5.0], [2.0, 2.0], [1.0, 1.0]))
     y = torch.clamp(x, low, high)

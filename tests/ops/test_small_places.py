@@ -87,6 +87,26 @@ def test_sums_at_places(dtype):
         x.scatter_add(0, torch.tensor([[5]]), x)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_means_of_whole_slices(dim, include_self, dtype):
+    """An index expanded from one line names slices: the same as when it is a whole array."""
+    x = torch.randint(-9, 9, (5, 4, 6)).to(dtype)
+    line = torch.tensor([2, 0, 2, 3, 2, 0, 3])
+    shape = [7 if i == dim else n for i, n in enumerate(x.shape)]
+    one_line = [7 if i == dim else 1 for i in range(3)]
+    index = line.reshape(one_line).expand(shape)
+    src = torch.randint(-9, 9, shape).to(dtype)
+    given = (dim, index.clone(), src, "mean")
+    expected = x.scatter_reduce(*given, include_self=include_self)
+    assert torch.equal(x.scatter_reduce(dim, index, src, "mean", include_self=include_self), expected)
+    for shift in (-1, 4):
+        outside = (line + shift).reshape(one_line).expand(shape)
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            x.scatter_reduce(dim, outside, src, "mean")
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int8, torch.bool, torch.complex64])
 def test_places_with_gaps(dtype):
     x = torch.randint(0, 9, (6, 7, 5)).to(dtype)

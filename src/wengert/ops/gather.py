@@ -170,7 +170,8 @@ def _quick(out: Any, dim: int, index: Any) -> bool:
     """Whether sums and others along a dimension have a kernel: for floating point, if the index has all lines."""
     if out.dtype.kind not in "fV" or not out.ndim or out.ndim != index.ndim:
         return False
-    return all(a == b or i == dim for i, (a, b) in enumerate(zip(index.shape, out.shape)))
+    return index.shape == out.shape or all(
+        a == b or i == dim for i, (a, b) in enumerate(zip(index.shape, out.shape)))
 
 
 def _add_along(out: Any, dim: int, index: Any, values: Any) -> Any:
@@ -332,9 +333,14 @@ def _joined(out: Any, dim: int, index: Any, src: Any, reduce: str, include_self:
     if reduce != "mean":
         return _written(lambda *given: K.join_along(*given, reduce), out, dim, index, src)
     _written(K.add_along, out, dim, index, src)
-    count = new_filled(out, np.ones if include_self else np.zeros, out.shape, out.dtype)
-    K.add_along(count, dim, index, new_filled(out, np.ones, index.shape, out.dtype))
-    return out / np.maximum(count, 1)
+    line = _of_slices(index, out.shape, dim)
+    if line is not None:  # each slice has one count
+        count = np.bincount(line, minlength=out.shape[dim]) + bool(include_self)
+        count = count.astype(out.dtype).reshape((-1,) + (1,) * (out.ndim - dim - 1))
+    else:
+        count = new_filled(out, np.ones if include_self else np.zeros, out.shape, out.dtype)
+        K.add_along(count, dim, index, new_filled(out, np.ones, index.shape, out.dtype))
+    return K.divide(out, np.maximum(count, 1))
 
 
 def _total_back(F: Any, g: Any, needs: Any, dim: Any, index: Any, src_shape: Any, reduce: str,

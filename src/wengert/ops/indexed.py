@@ -103,11 +103,13 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     if index.ndim > 1:
         raise IndexError(f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long "
             f"and size: {list(index.shape)}")
-    index, n, slices = index.reshape(-1), *(a.shape[d] if a.ndim else 1 for a in (input, source))
+    index = index if index.ndim else index.reshape(-1)
+    n, slices = (input.shape[d], source.shape[d]) if input.ndim and source.ndim else (
+        a.shape[d] if a.ndim else 1 for a in (input, source))
     if slices != index.size:
         raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): "
             f"({slices}), for dim: {d}")
-    if input.ndim != source.ndim or _but(input, d) != _but(source, d):
+    if input.shape != source.shape and (input.ndim != source.ndim or _but(input, d) != _but(source, d)):
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
             f"self.shape = {list(input.shape)} source.shape = {list(source.shape)}")
     if not input.size:
@@ -118,8 +120,10 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
         raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size "
             f"{n}")
     source = source if alpha == 1 else source * dt.as_number(alpha).astype(source.dtype)
-    out, source = (a if input.ndim else a.reshape(1) for a in (as_copy(input, order="C"), source))
-    return add_rows(out, d, index, source).reshape(input.shape)
+    out = as_copy(input, order="C")
+    if input.ndim:
+        return add_rows(out, d, index, source)
+    return add_rows(out.reshape(1), d, index, source.reshape(1)).reshape(())
 
 
 @operator(grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0),

@@ -472,4 +472,4 @@ def renorm(input: Array, p, dim, maxnorm):
     rest = _slices(input.ndim, dim)
     inexact("linalg.vector_norm", input.dtype)
     norm = _norm(input.astype(wide_type(input.dtype) or input.dtype, copy=False), p, rest, True)
-    return (input * np.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)).astype(input.dtype)
+    return K.multiply(input, np.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)).astype(input.dtype, copy=False)

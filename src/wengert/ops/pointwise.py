@@ -316,6 +316,7 @@ def _inside(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
 
 
 _EXACT = 1 << 24  # whole numbers up to here are numbers of every floating type
+_WIDE = (1 << 63) - 1
 _NUMBER_OR_NONE = (int, float, type(None))
 
 
@@ -328,6 +329,9 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
                 return K.hardtanh(input, low, high)
         elif input.dtype.kind == "f" and all(type(v) is not int or -_EXACT <= v <= _EXACT for v in (min, max)):
             return _limited(input, min, max)
+        elif input.dtype is dt.I64 and all(
+                v is None or (type(v) is int and -_WIDE <= v <= _WIDE) for v in (min, max)):
+            return _limited(input, *(None if v is None else np.array(v, dt.I64) for v in (min, max)), False)
     # NumPy's numbers would widen the result
     min, max = (limit.item() if isinstance(limit, np.generic) else limit for limit in (min, max))
     if min is None and max is None:
@@ -353,11 +357,13 @@ def _limited(input: Any, min: Any, max: Any, numbers: bool = True) -> Any:
         if low == low and high == high and input.dtype.char in "fd":
             return K.hardtanh(input, low, high)
         return np.clip(input, low, high)
-    if (input.dtype.kind in "iu" and input.size > 1024 and type(min) is type(max) is np.ndarray
+    if (input.dtype.kind in "iu" and input.size > 1 << 17 and type(min) is type(max) is np.ndarray
             and not min.ndim and not max.ndim):
         return np.clip(input, min, max)
     if min is not None:
         input = K.maximum(input, min)
+        if type(input) is type(max) is np.ndarray and not max.ndim:
+            return K.minimum(input, max, out=input)
     return input if max is None else K.minimum(input, max)
 
 
