@@ -3,6 +3,8 @@
 
 #include "pool.h"
 
+#include <math.h>
+
 /* x as (batch, channels, inner): inner elements of a channel lie together, or inner is 1 and the channels are columns: also those of
  * images whose channels are innermost in memory. Short stretches between the two are left to NumPy. */
 enum { SHORTEST = 8 };
@@ -307,6 +309,17 @@ static PyObject *channel_moments(PyObject *module, PyObject *const *args, Py_ssi
     return Py_BuildValue("NN", mean, variance);
 }
 
+static PyObject *affine_of(struct channel_job *job, PyObject *given, PyArrayObject *scale, PyArrayObject *shift)
+{
+    PyArrayObject *x = laid(job, given), *out = x ? result_of(job, x) : NULL;
+    if (out) {
+        job->x = PyArray_BYTES(x), job->out = PyArray_BYTES(out), job->scale = PyArray_BYTES(scale), job->shift = PyArray_BYTES(shift);
+        run_task(affine_task, affine_tiles, job, 0.15);
+    }
+    Py_XDECREF(x);
+    return (PyObject *)out;
+}
+
 /* channel_affine(x, scale, shift) -> x * scale + shift */
 static PyObject *channel_affine(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -314,14 +327,61 @@ static PyObject *channel_affine(PyObject *module, PyObject *const *args, Py_ssiz
     struct channel_job job = {0};
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
     if (split_channels(args[0], &job) < 0 || !is_channel_vector(args[1], &job) || !is_channel_vector(args[2], &job)) NOT_HANDLED();
-    PyArrayObject *x = laid(&job, args[0]), *out = x ? result_of(&job, x) : NULL;
-    if (out) {
-        job.x = PyArray_BYTES(x), job.out = PyArray_BYTES(out);
-        job.scale = PyArray_BYTES((PyArrayObject *)args[1]), job.shift = PyArray_BYTES((PyArrayObject *)args[2]);
-        run_task(affine_task, affine_tiles, &job, 0.15);
+    return affine_of(&job, args[0], (PyArrayObject *)args[1], (PyArrayObject *)args[2]);
+}
+
+#define DEFINE_FACTORS(REAL, SUFFIX)                                                                                       \
+    static void factors_##SUFFIX(REAL *scale, REAL *shift, const REAL *mean, const REAL *rstd, const REAL *weight, const REAL *bias, size n) \
+    {                                                                                                                      \
+        for (size c = 0; c < n; c++) scale[c] = weight ? rstd[c] * weight[c] : rstd[c];                                    \
+        for (size c = 0; c < n; c++) shift[c] = -mean[c] * scale[c];                                                       \
+        for (size c = 0; bias && c < n; c++) shift[c] += bias[c];                                                          \
     }
-    Py_XDECREF(x);
+DEFINE_FACTORS(float, f32)
+DEFINE_FACTORS(double, f64)
+
+/* channel_rstd(variance, eps) -> 1 / sqrt(variance + eps) */
+static PyObject *channel_rstd(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    const double eps = PyFloat_AsDouble(args[1]);
+    if (eps == -1 && PyErr_Occurred()) return NULL;
+    if (!is_real(args[0]) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)args[0])) NOT_HANDLED();
+    PyArrayObject *variance = (PyArrayObject *)args[0];
+    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(variance), PyArray_DIMS(variance), PyArray_TYPE(variance));
+    const size n = PyArray_SIZE(variance);
+    if (out && PyArray_TYPE(out) == NPY_FLOAT)
+        for (size c = 0; c < n; c++) ((float *)PyArray_DATA(out))[c] = 1 / sqrtf(((const float *)PyArray_DATA(variance))[c] + (float)eps);
+    else if (out)
+        for (size c = 0; c < n; c++) ((double *)PyArray_DATA(out))[c] = 1 / sqrt(((const double *)PyArray_DATA(variance))[c] + eps);
     return (PyObject *)out;
+}
+
+/* channel_norm(x, mean, rstd, weight | None, bias | None) -> (x - mean) * rstd * weight + bias, as x * scale + shift */
+static PyObject *channel_norm(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct channel_job job = {0};
+    const void *given[4] = {NULL};
+    if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
+    if (split_channels(args[0], &job) < 0) NOT_HANDLED();
+    for (int k = 0; k < 4; k++) {
+        if (k > 1 && args[k + 1] == Py_None) continue;
+        if (!is_channel_vector(args[k + 1], &job)) NOT_HANDLED();
+        given[k] = PyArray_BYTES((PyArrayObject *)args[k + 1]);
+    }
+    PyArrayObject *scale = channel_numbers(&job), *shift = scale ? channel_numbers(&job) : NULL;
+    PyObject *result = NULL;
+    if (shift) {
+        void *to = PyArray_DATA(scale), *beside = PyArray_DATA(shift);
+        if (job.type == NPY_FLOAT) factors_f32(to, beside, given[0], given[1], given[2], given[3], job.channels);
+        else factors_f64(to, beside, given[0], given[1], given[2], given[3], job.channels);
+        result = affine_of(&job, args[0], scale, shift);
+    }
+    Py_XDECREF(scale);
+    Py_XDECREF(shift);
+    return result;
 }
 
 /* batch_norm_grad(g, x, mean, rstd, weight | None, training, need_x) -> (grad_x | None, grad_weight, grad_bias) */
@@ -377,6 +437,6 @@ static PyObject *channel_blend(PyObject *module, PyObject *const *args, Py_ssize
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef channels_methods[] = {
-    METHOD(channel_moments), METHOD(channel_affine), METHOD(batch_norm_grad), METHOD(channel_blend),
+    METHOD(channel_moments), METHOD(channel_affine), METHOD(channel_norm), METHOD(channel_rstd), METHOD(batch_norm_grad), METHOD(channel_blend),
     {NULL, NULL, 0, NULL},
 };

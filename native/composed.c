@@ -132,7 +132,8 @@ typedef struct {
     const struct recipe *recipe; /* NULL where there is a plan */
     int count;                            /* of the parameters after the tensor */
     PyObject *params, *defaults, *target; /* of the composite, without the tensor; the operator's name */
-    PyObject *plan, *plans;               /* the arguments of the operator after the tensor, from a shape and ours; those that are known */
+    PyObject *plan, *plans;               /* the arguments of the operator after the tensors, from shapes and ours; those that are known */
+    int others;                           /* parameters that are tensors, or None, which the operator is given as they are */
     int exact;                            /* whether the operator's node is the composite's */
 } Composed;
 
@@ -211,13 +212,29 @@ static PyObject *plan_of(Composed *self, PyObject *shape, PyObject *const *given
     return found;
 }
 
+/* The shape of a further tensor, of the type of the first, and as plain as it has to be; or None. */
+static PyObject *shape_beside(PyArrayObject *a, PyObject *other)
+{
+    if (other == Py_None) return Py_NewRef(other);
+    if (!has_array(other)) return NULL;
+    PyArrayObject *b = (PyArrayObject *)SLOT(other, at.data);
+    return PyArray_DESCR(b) == PyArray_DESCR(a) && PyArray_IS_C_CONTIGUOUS(b) ? shape_tuple(PyArray_DIMS(b), PyArray_NDIM(b)) : NULL;
+}
+
 static int planned(Composed *self, PyArrayObject *a, PyObject *const *given, PyObject **row)
 {
-    PyObject *shape = shape_tuple(PyArray_DIMS(a), PyArray_NDIM(a)), *found = shape ? plan_of(self, shape, given) : NULL;
+    const int others = self->others;
+    PyObject *facts[MOST_PARAMS], *shape = shape_tuple(PyArray_DIMS(a), PyArray_NDIM(a)), *found = NULL;
+    memcpy(facts, given, self->count * sizeof *given);
+    int fit = 0;
+    while (fit < others && (facts[fit] = shape_beside(a, given[fit]))) fit++;
+    if (shape && fit == others) found = plan_of(self, shape, facts);
     Py_XDECREF(shape);
-    if (!found || !PyTuple_CheckExact(found) || !PyTuple_GET_SIZE(found) || PyTuple_GET_SIZE(found) > MOST_PARAMS) return NOT_EVERYDAY;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(found); i++) row[i] = Py_NewRef(PyTuple_GET_ITEM(found, i));
-    return (int)PyTuple_GET_SIZE(found);
+    for (int i = 0; i < fit; i++) Py_DECREF(facts[i]);
+    if (!found || !PyTuple_CheckExact(found) || !PyTuple_GET_SIZE(found) || PyTuple_GET_SIZE(found) + others > MOST_PARAMS) return NOT_EVERYDAY;
+    for (int i = 0; i < others; i++) row[i] = Py_NewRef(given[i]);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(found); i++) row[others + i] = Py_NewRef(PyTuple_GET_ITEM(found, i));
+    return others + (int)PyTuple_GET_SIZE(found);
 }
 
 /* Whether the composite may be what it stands for: nobody is to be told of it, as nothing but the grad mode is in force, and either the
@@ -280,27 +297,28 @@ static PyTypeObject ComposedType = {
     .tp_vectorcall_offset = offsetof(Composed, vectorcall),
 };
 
-/* composed(name, params, defaults, plan, exact): the short cut of the composite, whose parameters these are; None if it has none. `plan`:
- * None, or the operator's name and a function; `exact`: whether its node is the composite's, too */
+/* composed(name, params, defaults, plan, exact, others): the short cut of the composite, whose parameters these are; None if it has none.
+ * `plan`: None, or the operator's name and a function; `exact`: whether its node is the composite's, too; `others`: how many parameters
+ * after the first are tensors */
 static PyObject *composed(PyObject *module, PyObject *args)
 {
     const char *name, *target = NULL;
     PyObject *params, *defaults, *given = Py_None, *plan = NULL;
-    int exact = 0;
+    int exact = 0, others = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "sO!O!|Op", &name, &PyTuple_Type, &params, &PyDict_Type, &defaults, &given, &exact)) return NULL;
+    if (!PyArg_ParseTuple(args, "sO!O!|Opi", &name, &PyTuple_Type, &params, &PyDict_Type, &defaults, &given, &exact, &others)) return NULL;
     if (given != Py_None && !PyArg_ParseTuple(given, "sO", &target, &plan)) return NULL;
     const Py_ssize_t count = PyTuple_GET_SIZE(params) - 1;
     const struct recipe *found = NULL;
     for (size_t i = 0; i < sizeof RECIPES / sizeof *RECIPES; i++)
         if (!strcmp(RECIPES[i].name, name)) found = &RECIPES[i];
     if (!found && !plan) Py_RETURN_NONE;
-    if (found ? count != found->params : count > MOST_PARAMS) return PyErr_Format(PyExc_TypeError, "%s() has other parameters", name);
+    if (found ? count != found->params : count > MOST_PARAMS || others < 0 || others > count) return PyErr_Format(PyExc_TypeError, "%s() has other parameters", name);
     Composed *self = PyObject_New(Composed, &ComposedType);
     if (!self) return NULL;
     self->vectorcall = composed_call;
     self->recipe = found;
-    self->count = (int)count, self->exact = exact;
+    self->count = (int)count, self->exact = exact, self->others = others;
     self->params = PyTuple_GetSlice(params, 1, count + 1);
     self->defaults = Py_NewRef(defaults);
     self->target = PyUnicode_InternFromString(plan ? target : found->target);

@@ -441,7 +441,8 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     if (conv_of_pixels(&v, given, args[1], args[2], shape, &found)) return (PyObject *)found;
     PyArrayObject *image = conv_planes(args[0]), *x = image ? conv_pick(&v, image) : NULL, *weight = conv_planes(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
     PyArrayObject *out = x && weight && (bias || args[2] == Py_None) ? new_like(given, n, shape) : NULL;
-    if (out && conv_has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {
+    if (out && !bias && conv_vanishes(x, v.images * v.groups * v.channels * v.pixels, weight, PyArray_SIZE(weight), out)) conv_forget();
+    else if (out && conv_has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {
         conv_forget();
         conv_pad_images(&v, 1);
         conv_lattice(&v);
@@ -515,7 +516,8 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
     for (int k = 0; k < AXES; k++) remainders *= v.axis[k].stride;
     if (remainders > 1000 || is_mostly_zeros(&v)) NOT_HANDLED();
     PyArrayObject *g = conv_planes(args[0]), *weight = conv_planes(args[1]), *out = g && weight ? new_like(g, n, shape) : NULL;
-    if (out && conv_has_memory(&v, 2 * v.filters * v.kernel, (size)remainders)) {
+    if (out && conv_vanishes(g, PyArray_SIZE(g), weight, PyArray_SIZE(weight), out)) conv_forget();
+    else if (out && conv_has_memory(&v, 2 * v.filters * v.kernel, (size)remainders)) {
         conv_forget();
         conv_straighten(&v);
         pad_gradients(&v);

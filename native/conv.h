@@ -130,6 +130,9 @@ int columns_run(const struct conv *given);
 int columns_weights(struct conv *v, const char *grad, char *out, size most);
 
 int conv_is_finite(const char *numbers, size count, int type);
+/* Where all of the first are zeros, as in gradients of gradients of ReLUs, and all others are finite, so is what comes of them: whether
+ * that was written. */
+int conv_vanishes(PyArrayObject *zeros, size count, PyArrayObject *others, size other_count, PyArrayObject *out);
 
 /* The same for depthwise layers, of the most common shapes. */
 int depthwise_run(struct conv *v, int backward);

@@ -1,6 +1,8 @@
 /* How convolutions are computed: what each way costs, and which one is taken. */
 #include "conv.h"
 
+enum { NEAR_BYTES = 5 << 16 }; /* of an image that is in the second cache beside what else is there */
+
 int conv_is_flat(const struct conv *v, const struct lattice *l)
 {
     return v->source.split == 1 && l->step[1] == v->source.padded[2] && l->step[1] < tiles_of(l->count[2], tile_columns(v)) * tile_columns(v);
@@ -26,7 +28,8 @@ int conv_is_by_lines(const struct conv *v, const struct lattice *l)
 /* Cycles for a panel of windows and a tap, of reading windows where they lie or of packing them: one for each row of the tiles, more
  * where the sums do not stay in registers; some for every move of a vector; and a tap's share of what it takes to put results where they
  * belong, to list where a panel's windows lie, and to split images up. Rows of filters beyond the first find the windows less and less in
- * the first cache. Filters of one tap read another plane for each, which packing asks for ahead of time. Constants: measured. */
+ * the first cache. Filters of one tap read another plane for each, which packing asks for ahead of time where the second cache does not
+ * have the image. Constants: measured. */
 double conv_cost_of(const struct conv *v, int in_place)
 {
     const struct lattice *l = v->lattice;
@@ -36,9 +39,10 @@ double conv_cost_of(const struct conv *v, int in_place)
     const int lines = conv_is_by_lines(v, l);
     const double computed = lines ? by_lines(v, l) : by_tiles(v, l), runs = wide / row + 1 > 2 ? wide / row + 1 : 2;
     const double split = v->source.split > 1 ? 0.4 * (double)(v->source.channels * v->source.plane) * wide / (taps * (double)v->results) : 0;
-    const double waits = are_narrow() && v->rows >= THIN ? 6 / (double)v->kernel : 0;
+    const int near = are_narrow() && v->source.channels * v->source.plane * v->width <= NEAR_BYTES;
+    const double waits = are_narrow() && v->rows >= THIN && !near ? 6 / (double)v->kernel : 0, far = lines ? 0.006 : near && v->kernel == 1 ? 0.002 : 0.01;
     if (!in_place) return split + product * (taps > CONV_WHOLE ? 1.08 : 1) + 1 + 1.3 * runs + 200 / taps;
-    return split + waits + computed * (v->rows < THIN ? v->rows : product * (1 + (lines ? 0.006 : 0.01) * tiles)) + (row < 2 * wide && !lines ? 5 * runs * v->rows / taps : 0);
+    return split + waits + computed * (v->rows < THIN ? v->rows : product * (1 + far * tiles)) + (row < 2 * wide && !lines ? 5 * runs * v->rows / taps : 0);
 }
 double conv_cost(const struct conv *v)
 {

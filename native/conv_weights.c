@@ -102,6 +102,29 @@ int conv_is_finite(const char *numbers, size count, int type)
     return !found;
 }
 
+/* Whether all numbers are zeros: found out at once where they are not, as a rule. */
+static int are_zeros(const char *numbers, size count, int type)
+{
+    enum { AT_ONCE = 64 };
+    for (size k = 0; k < count; k += AT_ONCE) {
+        const size last = k + AT_ONCE < count ? k + AT_ONCE : count;
+        uint64_t found = 0;
+        if (type == NPY_FLOAT)
+            for (size i = k; i < last; i++) found |= ((const uint32_t *)numbers)[i] << 1;
+        else
+            for (size i = k; i < last; i++) found |= ((const uint64_t *)numbers)[i] << 1;
+        if (found) return 0;
+    }
+    return 1;
+}
+int conv_vanishes(PyArrayObject *zeros, size count, PyArrayObject *others, size other_count, PyArrayObject *out)
+{
+    const int type = PyArray_TYPE(out);
+    if (!are_zeros(PyArray_BYTES(zeros), count, type) || !conv_is_finite(PyArray_BYTES(others), other_count, type)) return 0;
+    memset(PyArray_BYTES(out), 0, PyArray_NBYTES(out));
+    return 1;
+}
+
 /* Whether taps come in threes of neighbours. */
 static int are_threes(const struct lattice *l)
 {
@@ -174,7 +197,8 @@ PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
         NOT_HANDLED();
     if (pixels_fit(v, given)) return (PyObject *)pixels_weights(v, given, args[1], n, shape);
     PyArrayObject *image = conv_planes(args[0]), *x = image ? conv_pick(v, image) : NULL, *g = conv_planes(args[1]), *out = x && g ? new_like(g, n, shape) : NULL;
-    if (out && conv_has_memory(v, 2 * v->channels * v->kernel + SPARE, 1)) {
+    if (out && conv_vanishes(g, PyArray_SIZE(g), x, v->images * v->groups * v->channels * v->pixels, out)) conv_forget();
+    else if (out && conv_has_memory(v, 2 * v->channels * v->kernel + SPARE, 1)) {
         conv_forget();
         conv_pad_images(v, 1);
         conv_lattice(v);

@@ -247,6 +247,34 @@ def test_images_that_are_not_finite(into: str, value: float, kernel: int, step: 
             np.testing.assert_allclose(got[far], want[far], rtol=1e-5, atol=1e32, err_msg=name)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [1.0, np.inf, np.nan])
+@pytest.mark.parametrize(("kernel", "step"), [(3, 1), (1, 2)])
+def test_zeros(kernel: int, step: int, value: float, dtype: Any) -> None:
+    """Zeros come of zeros, of either sign, as gradients of gradients of ReLUs are; but NaN where they meet what is not
+    finite.
+    """
+    rng = np.random.default_rng(5)
+    how = ((step, step), (kernel // 2, kernel // 2), (1, 1), 1)
+    x, w = (rng.standard_normal(shape).astype(dtype) for shape in ((2, 20, 9, 9), (24, 20, kernel, kernel)))
+    x[1, 3, 4, 4] = w[2, 5, 0, 0] = value
+    g = np.zeros_like(K.conv(x, w, None, *how))
+    g[1] = -g[1]
+    nothing = np.zeros_like(x)
+    for name, arguments in (("conv", (nothing, w, None)), ("conv_input", (g, w, x.shape)),
+            ("conv_weight", (x, g, w.shape))):
+        got = getattr(K, name)(*arguments, *how)
+        assert np.isfinite(got).all() == np.isfinite(value), name
+        assert not got[np.isfinite(got)].any(), name
+    bias = rng.standard_normal(24).astype(dtype)
+    g = np.broadcast_to(bias[:, None, None], g.shape)
+    if np.isfinite(value):
+        np.testing.assert_array_equal(K.conv(nothing, w, bias, *how), g)
+        g = g.copy()
+        g[1, -1, -1, -1] += 1  # the last number is no zero
+        assert K.conv_input(g - np.broadcast_to(bias[:, None, None], g.shape), w, x.shape, *how).any()
+
+
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_taps_that_see_nothing_have_no_gradient(value: float) -> None:
     """Whatever the gradients are, be they not finite."""

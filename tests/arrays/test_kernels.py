@@ -635,8 +635,13 @@ def test_batch_norm_parts(dtype, shape, training):
     for a, b in zip(K.channel_moments(x), (mean, variance), strict=True):
         close(a, b, scale=4)
     rstd = 1 / np.sqrt(variance + 1e-5)
+    np.testing.assert_array_equal(K.channel_rstd(variance, 1e-5), K.plain("channel_rstd")(variance, 1e-5))
     weight = rng.standard_normal(shape[1]).astype(dtype)
     close(K.channel_affine(x, weight, weight), K.plain("channel_affine")(x, weight, weight), scale=10)
+    for w in (weight, None):
+        for b in (weight[::-1].copy(), None):
+            close(K.channel_norm(x, mean, rstd, w, b), K.plain("channel_norm")(x, mean, rstd, w, b),
+                scale=10 * max(1, float(rstd.max())))
     vectors = (weight, weight[::-1].copy(), weight + 1)
     close(K.channel_blend(g, x, *vectors), K.plain("channel_blend")(g, x, *vectors), scale=20)
     for w in (weight, None):

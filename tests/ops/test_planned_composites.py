@@ -113,3 +113,43 @@ def test_plans_name_operators_and_their_first_argument():
     assert len(planned) >= 8
     for op in planned:
         assert TABLE[op.plan[0]].params[0] == op.params[0] == "input"
+
+
+CONVOLUTIONS = [
+    ("conv1d", (2, 4, 9), (6, 4, 3), {}), ("conv1d", (2, 4, 9), (6, 2, 3), dict(stride=(2,), padding="same", groups=2)),
+    ("conv2d", (2, 4, 9, 8), (6, 4, 3, 2), dict(stride=2, padding=(1, 0))), ("conv2d", (4, 9, 8), (6, 4, 1, 1), {}),
+    ("conv2d", (2, 4, 9, 8), (4, 1, 3, 3), dict(padding=1, dilation=2, groups=4)),
+    ("conv3d", (1, 2, 4, 5, 6), (3, 2, 2, 2, 2), dict(dilation=(1, 2, 1))), ("conv2d", (0, 4, 5, 5), (6, 4, 3, 3), {}),
+    ("conv2d", (1, 4, 2, 5), (6, 4, 3, 3), {}), ("conv2d", (1, 3, 5, 5), (6, 4, 3, 3), {}),
+    ("conv2d", (1, 4, 5, 5), (6, 4, 3, 3), dict(stride=True)), ("conv2d", (1, 4, 5, 5), (6, 4, 3, 3), dict(stride=0)),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize(("name", "shape", "weight", "how"), CONVOLUTIONS, ids=str)
+def test_convolutions(name, shape, weight, how, dtype):
+    """Whose filters and bias are tensors, too: what they give, refuse and record is as the definition has it."""
+    quick, slow = both(name)
+    x, w, b = (torch.randn(s, dtype=torch.float64).to(dtype) for s in (shape, weight, weight[:1]))
+
+    def told(f, *args):
+        try:
+            y = f(*args, **how)
+        except Exception as refused:
+            return type(refused), str(refused)
+        if y.requires_grad:
+            wanted = [t for t in args if t is not None and t.requires_grad]
+            slopes = torch.autograd.grad(y.sum(), wanted)
+            return y.grad_fn.name(), [str(e[0]) for e in y.grad_fn.next_functions if e[0] is None], [
+                t.tolist() for t in (y, *slopes)]
+        return y.stride(), y.dtype, y.is_inference(), y.tolist()
+
+    for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+        with mode():
+            for image, bias in ((x, None), (x, b), (x.transpose(-1, -2).contiguous().transpose(-1, -2), b), (x, b[:-1]),
+                    (x, b.double() if dtype != torch.float64 else b.float())):
+                for wanted in ((), (0,), (1,), (0, 1)):
+                    args = [t.detach().requires_grad_(k in wanted) if mode is torch.enable_grad else t
+                        for k, t in enumerate((image, w))]
+                    for _ in range(2):  # the second by what is remembered
+                        assert told(quick, *args, bias) == told(slow, *args, bias)

@@ -355,6 +355,16 @@ def channel_affine(x: Array, scale: Array, shift: Array) -> Array:
     return rows.channel_affine(x, scale, shift) if value is NotImplemented else value
 
 
+def channel_norm(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> Array:
+    value = _kernels.channel_norm(x, mean, rstd, weight, bias)
+    if value is NotImplemented:
+        return channel_affine(x, *rows.channel_factors(mean, rstd, weight, bias))
+    return value  # type: ignore[no-any-return]
+
+
+channel_rstd = _or_plain("channel_rstd", rows)
+
+
 def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:
     half = is_half(x)
     value = _kernels.channel_blend(g, x, *map(widened, (a, b, c)) if half else (a, b, c))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..arrays.dtypes import is_half, scalar_name
 from ..arrays.errors import warn
 from ..graph.modes import map_levels, modes
@@ -294,24 +295,25 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
             missing = "running_mean" if running_mean is None else "running_var"
             raise RuntimeError(f"{missing} must be defined in evaluation mode")
     channels = input.shape[1]
-    refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
-    mapped = type(input) is classes.Batched_ or input._wg_opaque
-    given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
-    for label, p in given.items():
-        if p is None:
-            continue
-        if p.numel() != channels:
-            raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")
-        mapped = mapped or type(p) is classes.Batched_ or p._wg_opaque
-    check_types(TRACED_OPS, input, "batch_norm", weight, bias, running_mean, running_var)
-    if mapped:
-        return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if not _fit_plainly(input, running_mean, running_var, weight, bias):
+        refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
+        mapped = type(input) is classes.Batched_ or input._wg_opaque
+        given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+        for label, p in given.items():
+            if p is None:
+                continue
+            if p.numel() != channels:
+                raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")
+            mapped = mapped or type(p) is classes.Batched_ or p._wg_opaque
+        check_types(TRACED_OPS, input, "batch_norm", weight, bias, running_mean, running_var)
+        if mapped:
+            return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     fixed = None
     if not training:
         mean, var = running_mean._wg_data, running_var._wg_data
         if var.dtype.itemsize == 2 or mean.dtype.itemsize == 2:
             mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x for x in (mean, var))
-        fixed = Fixed(mean.copy(), 1 / np.sqrt(var + var.dtype.type(eps)))
+        fixed = Fixed(mean.copy(), K.channel_rstd(var, eps))
     moments: list[Any] = []
     out = function("batch_norm_channels")(input, weight, bias, fixed, eps, moments)
     if training and running_mean is not None and input.numel():
@@ -320,6 +322,22 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
         _blend(running_mean, batch_mean, momentum)
         _blend(running_var, batch_var * (count / max(count - 1, 1)), momentum)
     return out
+
+
+def _fit_plainly(input: Any, mean: Any, var: Any, weight: Any, bias: Any) -> bool:
+    """Whether these are plain tensors of one real type, of a number for each channel; statistics without gradients."""
+    if type(input) not in classes.PLAIN or type(input._wg_data) is not np.ndarray:
+        return False
+    d, shape = input._wg_data.dtype, input._wg_data.shape[1:2]
+    if d.kind != "f":
+        return False
+    for p in (mean, var, weight, bias):
+        if p is not None:
+            if type(p) not in classes.PLAIN or type(p._wg_data) is not np.ndarray:
+                return False
+            if p._wg_data.dtype is not d or p._wg_data.shape != shape:
+                return False
+    return not any(p is not None and p.requires_grad for p in (mean, var))
 
 
 def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool,

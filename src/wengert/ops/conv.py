@@ -223,19 +223,24 @@ def _check_reach(size: Any, kernel: Any, padding: Any, dilation: Any) -> None:
             f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size")
 
 
-def _everyday(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
-        n: int) -> Any:
-    """What ``_known`` says of a batch of one type and of integers; None of all others."""
+def _of_integers(shapes: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int) -> Any:
+    """What ``_known`` says of a batch and of integers; None of all others."""
     for v in (stride, padding, dilation):
         if type(v) is not int and not (type(v) is tuple and {*map(type, v)} == {int}):
             return None
-    d = F.dtype_of(input)
-    if type(groups) is not int or input.ndim != n + 2 or F.dtype_of(weight) != d:
+    if type(groups) is not int or len(shapes[0]) != n + 2:
         return None
-    if bias is not None and F.dtype_of(bias) != d:
+    return _known(shapes, stride, padding, dilation, groups, n)
+
+
+def _everyday(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
+        n: int) -> Any:
+    """The same of tensors, of one type."""
+    d = F.dtype_of(input)
+    if F.dtype_of(weight) != d or (bias is not None and F.dtype_of(bias) != d):
         return None
     shapes = tuple(input.shape), tuple(weight.shape), None if bias is None else tuple(bias.shape)
-    return _known(shapes, stride, padding, dilation, groups, n)
+    return _of_integers(shapes, stride, padding, dilation, groups, n)
 
 
 def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int,
@@ -308,13 +313,17 @@ def _of_dimensions(n: int, size: str, kernel: str, out: str, example: str = "") 
     def conv(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         return _convolve(F, input, weight, bias, stride, padding, dilation, groups, n)
 
+    def plan(image: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
+        known = _of_integers((image, weight, bias), stride, padding, dilation, groups, n)
+        return None if known is None else (*known, groups)
+
     def conv_transpose(F, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
         return _transposed(F, input, weight, bias, stride, padding, output_padding, groups, dilation, n)
 
     conv.__doc__ = f"{n}-d cross-correlation, ``(N, C, {size}), (O, C / groups, {kernel}) -> (N, O, {out})``.{example}"
     conv_transpose.__doc__ = (f"The adjoint of ``conv{n}d``: ``(N, C, {size}), (C, O / groups, {kernel}) -> "
         f"(N, O, {out})``.")
-    composite(conv, name=f"conv{n}d", places=("torch", "functional"))
+    composite(conv, name=f"conv{n}d", places=("torch", "functional"), plan=("convolution_forward", plan, False, 2))
     composite(conv_transpose, name=f"conv_transpose{n}d", places=("torch", "functional"))
 
 

@@ -242,15 +242,11 @@ def _per_channel(F: Any, v: Any, ndim: int) -> Any:
     return F.reshape(v, (1, -1) + (1,) * (ndim - 2))
 
 
-def _channel_rstd(var: Any, eps: float) -> Any:
-    return 1 / np.sqrt(var + var.dtype.type(eps))
-
-
 def _batch_norm_grad_raw(g: Any, input: Any, weight: Any, mean: Any, rstd: Any, training: bool, eps: float,
         needs: Any) -> Any:
     if mean is None and (needs[0] or needs[1]):
         mean, var = K.channel_moments(input)
-        rstd = _channel_rstd(var, eps)
+        rstd = K.channel_rstd(var, eps)
     return K.batch_norm_grad(g, input, mean, rstd, weight, training, tuple(needs))
 
 
@@ -262,7 +258,7 @@ def _batch_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
         if g[0] is not None and type(input) is np.ndarray and input.size:
             if training:
                 mean, rstd = K.channel_moments(input)
-                rstd = _channel_rstd(rstd, eps)
+                rstd = K.channel_rstd(rstd, eps)
             n = input.size // rstd.size
             return *_twice_by_channel(g, needs, grad_output, input, weight, mean, rstd,
                 (lambda total: total / n) if training else None), None, None
@@ -276,7 +272,7 @@ def _batch_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, 
         mean, spread = (_per_channel(F, v, ndim) for v in (mean, rstd))
     elif F.raw:
         mean, var = K.channel_moments(input)
-        known = mean, _channel_rstd(var, eps)
+        known = mean, K.channel_rstd(var, eps)
         mean, spread = (_per_channel(F, v, ndim) for v in known)
     else:
         mean, spread = _moments(F, input, axes, eps)
@@ -330,16 +326,12 @@ def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, 
     if fixed is None:
         mean, var = K.channel_moments(input)
         moments[:] = (mean, var)
-        rstd = _channel_rstd(var, eps)
+        rstd = K.channel_rstd(var, eps)
         if dt.is_half(input.dtype) and (weight is None or weight.dtype == input.dtype):  # PyTorch keeps them in it
             mean, rstd = (K.cast(K.cast(v, input.dtype), v.dtype) for v in (mean, rstd))
     else:
         mean, rstd = fixed.arrays
-    scale = rstd if weight is None else rstd * weight
-    shift = -mean * scale
-    if bias is not None:
-        shift = shift + bias
-    return K.channel_affine(input, scale, shift), mean, rstd
+    return K.channel_norm(input, mean, rstd, weight, bias), mean, rstd
 
 
 def _by_group(F: Any, v: Any, groups: int) -> Any:
@@ -358,7 +350,7 @@ def _group_norm_twice_raw(g: Any, needs: Any, flow: Any, x: Any, weight: Any, gr
     shape, each = x.shape, x.shape[1] // groups
     n = each * math.prod(shape[2:])
     mean, var = K.channel_moments(x.reshape(1, shape[0] * groups, n))
-    rstd = _channel_rstd(var, eps)
+    rstd = K.channel_rstd(var, eps)
     of_input, flow, x = (v.reshape(1, shape[0] * shape[1], -1) for v in (g[0], flow, x))
     others = (None if v is None else np.tile(v, shape[0]) for v in (*g[1:], weight))
     of_weight, of_bias, weight = others

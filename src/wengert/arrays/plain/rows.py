@@ -214,6 +214,23 @@ def channel_affine(x: Array, scale: Array, shift: Array) -> Array:
     return value.astype(x.dtype, copy=False)
 
 
+def channel_rstd(variance: Array, eps: float) -> Array:
+    """``1 / sqrt(variance + eps)``."""
+    return 1 / np.sqrt(variance + variance.dtype.type(eps))  # type: ignore[no-any-return]
+
+
+def channel_factors(mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> tuple[Array, Array]:
+    """``scale`` and ``shift`` for which ``x * scale + shift`` is ``(x - mean) * rstd * weight + bias``."""
+    scale = rstd if weight is None else rstd * weight
+    shift = -mean * scale
+    return scale, shift if bias is None else shift + bias
+
+
+def channel_norm(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> Array:
+    """``(x - mean) * rstd * weight + bias`` per channel (axis 1)."""
+    return channel_affine(x, *channel_factors(mean, rstd, weight, bias))
+
+
 def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:
     """``g * a + x * b + c`` with one ``a``, ``b`` and ``c`` for each channel (axis 1)."""
     shape = (1, -1, *[1] * (x.ndim - 2))

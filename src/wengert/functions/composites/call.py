@@ -74,9 +74,10 @@ def _short_cut(op: Composite, params: tuple[str, ...]) -> Any:
     """The native call of a composite, if it has one: one of an operator, with what its plan makes of the arguments."""
     if op.plan is None:
         return native_composed(op.name, params, op.defaults)
-    target, plan, *unrecorded = op.plan
+    (target, plan), more = op.plan[:2], op.plan[2:]
+    unrecorded, tensors = more[:1] == (True,), more[1] if more[1:] else 0
     exact = not unrecorded and op.node in (None, getattr(TABLE[target], "node_name", None))
-    return native_composed(op.name, params, op.defaults, (target, plan), exact)
+    return native_composed(op.name, params, op.defaults, (target, plan), exact, tensors)
 
 
 def first_native(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -94,11 +94,21 @@ class _NormBase(Declared):
         return 0.0 if self.momentum is None else self.momentum
 
 
+def _statistics(module: Any) -> tuple[Any, Any]:
+    """The running statistics: see ``weight_and_bias``."""
+    buffers = module._buffers
+    try:
+        return buffers["running_mean"], buffers["running_var"]
+    except KeyError:
+        pass
+    return module.running_mean, module.running_var
+
+
 class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         momentum, training = self._weight_of_batch(), self.training
-        mean, var = self.running_mean, self.running_var
+        mean, var = _statistics(self)
         if training and not self.track_running_stats:
             mean = var = None
         weight, bias = weight_and_bias(self)

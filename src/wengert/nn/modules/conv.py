@@ -78,6 +78,10 @@ class _ConvNd(Declared):
             + (", bias=False" if self.bias is None else "") + _unusual(self, padding_mode="zeros"))
 
 
+#: By dimensions; looked up at each call, so that they can be replaced.
+_FUNCTIONS = ("", "conv1d", "conv2d", "conv3d")
+
+
 class _Conv(_ConvNd):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
             padding: str | Sizes = 0, dilation: Sizes = 1, groups: int = 1, bias: bool = True,
@@ -88,12 +92,11 @@ class _Conv(_ConvNd):
             padding_mode, device=device, dtype=dtype)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        convolve = getattr(F, f"conv{self._dims}d")
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = (0,) * self._dims
-        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return getattr(F, _FUNCTIONS[self._dims])(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
         weight, bias = weight_and_bias(self)
