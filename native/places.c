@@ -132,21 +132,30 @@ static int starts_of(PyArrayObject *a, PyObject *list, int many, npy_intp begin,
     return 1;
 }
 
-/* index(input, indices, exact): at rows of places for the first dimensions, or for all of an array that lies with gaps */
+/* Whether what follows the first `many` dimensions lies row by row, without gaps; the first may lie anyhow. */
+static int rows_are_whole(PyArrayObject *a, int many)
+{
+    npy_intp step = PyArray_ITEMSIZE(a);
+    for (int d = PyArray_NDIM(a) - 1; d >= many; step *= PyArray_DIM(a, d--))
+        if (PyArray_STRIDE(a, d) != step) return 0;
+    return PyArray_ISALIGNED(a) && !PyArray_ISBYTESWAPPED(a);
+}
+
+/* index(input, indices, exact): at rows of places for the first dimensions */
 static PyObject *at_places(PyArrayObject *a, PyObject *const *args)
 {
     int64_t starts[FEW];
     const int many = PyList_CheckExact(args[1]) ? (int)PyList_GET_SIZE(args[1]) : 0, ndim = PyArray_NDIM(a);
     if (!many || many > ndim || !PyArray_CheckExact(PyList_GET_ITEM(args[1], 0))) return NULL;
-    if (!(many == ndim ? PyArray_ISALIGNED(a) && !PyArray_ISBYTESWAPPED(a) : PyArray_ISCARRAY_RO(a))) return NULL;
+    if (!rows_are_whole(a, many)) return NULL;
     const npy_intp count = PyArray_SIZE((PyArrayObject *)PyList_GET_ITEM(args[1], 0));
     npy_intp shape[NPY_MAXDIMS] = {count}, width = PyArray_ITEMSIZE(a);
     for (int d = many; d < ndim; d++) {
         if (PyArray_DIM(a, d) < 2) return NULL; /* whose place in memory is not told by its step */
         shape[d - many + 1] = PyArray_DIM(a, d), width *= PyArray_DIM(a, d);
     }
-    /* Wide rows are NumPy's to copy. */
-    if (!count || (width > WIDEST && count * width > FEW * WIDEST) || !are_places(args[1], many, count)) return NULL;
+    /* Wide rows of what has no gaps are NumPy's to copy. */
+    if (!count || (width > WIDEST && count * width > FEW * WIDEST && PyArray_ISCARRAY_RO(a)) || !are_places(args[1], many, count)) return NULL;
     Py_INCREF(PyArray_DESCR(a));
     PyArrayObject *y = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), ndim - many + 1, shape, NULL, NULL, 0, NULL);
     if (!y) return NULL;

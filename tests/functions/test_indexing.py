@@ -191,3 +191,21 @@ def test_results_lie_as_indices_that_lie_apart(torch):
         assert t[index].stride()[: index.ndim] == want
         assert torch.equal(t[index], t[index.contiguous()])
         assert torch.equal(t[:, index], t[:, index.contiguous()])
+
+
+@pytest.mark.parametrize("key", [
+    (slice(None, 2), "ids"), ("ids", slice(1, 3)), ("ids", slice(1, None)), (0, "ids", slice(2)),
+    ("ids", slice(None), slice(1, 4, 2)), ("ids", 1, slice(0, 99)), (slice(1, 3), "ids", "ids"),
+], ids=str)
+def test_slices_beside_indices(torch, key):
+    x = torch.arange(4 * 5 * 6.0).reshape(4, 5, 6).requires_grad_()
+    ids = torch.tensor([3, 0, 3, 1])
+    found = x[tuple(ids if k == "ids" else k for k in key)]
+    want = x.detach().numpy()[tuple(slice(None) if k == "ids" else k for k in key)] if key.count("ids") == 1 else None
+    if want is None:
+        want = x.detach().numpy()[1:3][:, ids.numpy(), ids.numpy()]
+    else:
+        want = want.take(ids.numpy(), sum(1 for k in key[: key.index("ids")] if k == "ids" or isinstance(k, slice)))
+    assert found.tolist() == want.tolist() and found.is_contiguous()
+    found.sum().backward()
+    assert x.grad.sum() == found.numel()

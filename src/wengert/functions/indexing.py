@@ -75,7 +75,9 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         return function("basic_index" if kind is slice else _STEP.get(found[1], "basic_index"))(self, found[0])
     mixed = _mixed_key(self._wg_data, key) if kind is tuple and type(self) in classes.PLAIN else None
     if mixed is not None:
-        out = self if mixed[0] is None else function("select_index")(self, mixed[0])
+        out = self if mixed[0] is None else native_view(self, mixed[0])
+        if out is NotImplemented:
+            out = function(mixed[2])(self, mixed[0])
         return function("index")(out, mixed[1], False)
     owners = _owners(self, key)
     if owners:
@@ -111,27 +113,35 @@ def _gather(a: Any, key: tuple[Any, ...]) -> bool:
 
 _INDICES = np.dtype(np.int64)
 _WHOLE = slice(None)
+_BOUNDS = {int, type(None)}
 
 
-def _mixed_key(a: Any, key: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, list[Any]] | None:
-    """What ``split`` says of integers, ``:``, lists of integers and arrays of indices; None if there is more to it."""
+def _mixed_key(a: Any, key: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, list[Any], str] | None:
+    """What ``split`` says of integers, slices, lists of integers and arrays of indices, with the operator of the basic
+    part; None if there is more to it.
+    """
     if type(a) is not np.ndarray or len(key) > a.ndim:
         return None
     basic: list[Any] = []
     advanced: list[Any] = []
-    selects, indexed = False, False
+    last, indexed = "", False
     for k, n in zip(key, a.shape):
         kind = type(k)
         if kind is int:
             if not -n <= k < n:
                 return None
             basic.append(k)
-            selects = True
+            last = "select_index"
             continue
         if kind is slice:
-            if k != _WHOLE:
-                return None
             advanced.append(None)
+            if k != _WHOLE:
+                if not {type(k.start), type(k.stop), type(k.step)} <= _BOUNDS or (k.step is not None and k.step < 1):
+                    return None
+                if not _takes_all(k, n):
+                    basic.append(k)
+                    last = "basic_index"
+                    continue
         elif kind in classes.PLAIN:
             d = k._wg_data
             if type(d) is not np.ndarray or d.dtype is not _INDICES or not d.ndim:
@@ -146,7 +156,7 @@ def _mixed_key(a: Any, key: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, li
         basic.append(_WHOLE)
     while advanced and advanced[-1] is None:
         advanced.pop()
-    return ((*basic, ...) if selects else None, advanced) if indexed else None
+    return ((*basic, ...) if last else None, advanced, last) if indexed else None
 
 
 def _owners(self: Tensor, *values: Any) -> list[Any]:
