@@ -16,7 +16,10 @@ struct channel_job {
     size batch, channels, inner;
     const char *x, *g, *mean, *rstd, *weight, *scale, *shift;
     char *out, *first, *second; /* first, second: one number for each channel */
+    enum then { NOTHING, RELU, RELU6, SILU, HARDSWISH } then; /* what results go through, while they are in the first cache */
 };
+static const char *const THEN[] = {"", "relu", "relu6", "silu", "hardswish"};
+enum { THEN_BLOCK = 1024 };
 
 static int split_channels(PyObject *given, struct channel_job *job)
 {
@@ -83,12 +86,26 @@ static PyArrayObject *result_of(const struct channel_job *job, PyArrayObject *x)
         ((REAL *)job->first)[c] = mean;                                                                        \
         ((REAL *)job->second)[c] = (REAL)(spread / count);                                                     \
     }                                                                                                          \
+    static REAL zeros_##SUFFIX[THEN_BLOCK], sixes_##SUFFIX[THEN_BLOCK];                                        \
+    static void then_##SUFFIX(enum then then, REAL *x, size n)                                                 \
+    {                                                                                                          \
+        const REAL *const in[] = {x, zeros_##SUFFIX, sixes_##SUFFIX};                                          \
+        if (then == RELU) kernels->relu_##SUFFIX(x, in, n);                                                    \
+        else if (then == RELU6) kernels->hardtanh_##SUFFIX(x, in, n);                                          \
+        else if (then == SILU) kernels->silu_##SUFFIX(x, in, n);                                               \
+        else if (then == HARDSWISH) kernels->hardswish_##SUFFIX(x, in, n);                                     \
+    }                                                                                                          \
     static void affine_##SUFFIX(const struct channel_job *job, size c)                                         \
     {                                                                                                          \
         const REAL scale = ((const REAL *)job->scale)[c], shift = ((const REAL *)job->shift)[c];               \
+        const size most = job->then ? THEN_BLOCK : job->inner;                                                 \
         for (size n = 0; n < job->batch; n++)                                                                  \
-            kernels->affine_##SUFFIX((REAL *)job->out + AT(job, n, c), (const REAL *)job->x + AT(job, n, c),   \
-                                     scale, shift, job->inner);                                                \
+            for (size at = 0; at < job->inner; at += most) {                                                   \
+                REAL *out = (REAL *)job->out + AT(job, n, c) + at;                                             \
+                const size count = job->inner - at < most ? job->inner - at : most;                            \
+                kernels->affine_##SUFFIX(out, (const REAL *)job->x + AT(job, n, c) + at, scale, shift, count); \
+                then_##SUFFIX(job->then, out, count);                                                          \
+            }                                                                                                  \
     }                                                                                                          \
     static void blend_##SUFFIX(const struct channel_job *job, size c)                                          \
     {                                                                                                          \
@@ -314,7 +331,7 @@ static PyObject *affine_of(struct channel_job *job, PyObject *given, PyArrayObje
     PyArrayObject *x = laid(job, given), *out = x ? result_of(job, x) : NULL;
     if (out) {
         job->x = PyArray_BYTES(x), job->out = PyArray_BYTES(out), job->scale = PyArray_BYTES(scale), job->shift = PyArray_BYTES(shift);
-        run_task(affine_task, affine_tiles, job, 0.15);
+        run_task(affine_task, affine_tiles, job, job->then >= SILU ? 0.5 : 0.15);
     }
     Py_XDECREF(x);
     return (PyObject *)out;
@@ -358,14 +375,22 @@ static PyObject *channel_rstd(PyObject *module, PyObject *const *args, Py_ssize_
     return (PyObject *)out;
 }
 
-/* channel_norm(x, mean, rstd, weight | None, bias | None) -> (x - mean) * rstd * weight + bias, as x * scale + shift */
+/* channel_norm(x, mean, rstd, weight | None, bias | None, then = "") -> (x - mean) * rstd * weight + bias, as x * scale + shift; that goes
+ * through the function `then` */
 static PyObject *channel_norm(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     struct channel_job job = {0};
     const void *given[4] = {NULL};
-    if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
+    if (count != 5 && count != 6) return PyErr_Format(PyExc_TypeError, "expected 5 or 6 arguments");
     if (split_channels(args[0], &job) < 0) NOT_HANDLED();
+    if (count == 6) {
+        int then = HARDSWISH;
+        while (then > NOTHING && !(PyUnicode_Check(args[5]) && !PyUnicode_CompareWithASCIIString(args[5], THEN[then]))) then--;
+        if (!then || job.inner == 1 || job.narrow) NOT_HANDLED();
+        job.then = then;
+        for (int k = 0; then == RELU6 && sixes_f32[0] != 6 && k < THEN_BLOCK; k++) sixes_f32[THEN_BLOCK - 1 - k] = 6, sixes_f64[THEN_BLOCK - 1 - k] = 6;
+    }
     for (int k = 0; k < 4; k++) {
         if (k > 1 && args[k + 1] == Py_None) continue;
         if (!is_channel_vector(args[k + 1], &job)) NOT_HANDLED();

@@ -642,6 +642,9 @@ def test_batch_norm_parts(dtype, shape, training):
         for b in (weight[::-1].copy(), None):
             close(K.channel_norm(x, mean, rstd, w, b), K.plain("channel_norm")(x, mean, rstd, w, b),
                 scale=10 * max(1, float(rstd.max())))
+            for then in ("relu", "relu6", "silu", "hardswish"):
+                close(K.channel_norm(x, mean, rstd, w, b, then), K.plain("channel_norm")(x, mean, rstd, w, b, then),
+                    scale=10 * max(1, float(rstd.max())))
     vectors = (weight, weight[::-1].copy(), weight + 1)
     close(K.channel_blend(g, x, *vectors), K.plain("channel_blend")(g, x, *vectors), scale=20)
     for w in (weight, None):

@@ -355,10 +355,11 @@ def channel_affine(x: Array, scale: Array, shift: Array) -> Array:
     return rows.channel_affine(x, scale, shift) if value is NotImplemented else value
 
 
-def channel_norm(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> Array:
-    value = _kernels.channel_norm(x, mean, rstd, weight, bias)
+def channel_norm(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None, then: str = "") -> Array:
+    value = _kernels.channel_norm(x, mean, rstd, weight, bias, *([then] if then else ()))
     if value is NotImplemented:
-        return channel_affine(x, *rows.channel_factors(mean, rstd, weight, bias))
+        value = channel_affine(x, *rows.channel_factors(mean, rstd, weight, bias))
+        return hardtanh(value, 0, 6) if then == "relu6" else globals()[then](value) if then else value
     return value  # type: ignore[no-any-return]
 
 

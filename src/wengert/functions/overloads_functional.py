@@ -295,7 +295,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
             missing = "running_mean" if running_mean is None else "running_var"
             raise RuntimeError(f"{missing} must be defined in evaluation mode")
     channels = input.shape[1]
-    if not _fit_plainly(input, running_mean, running_var, weight, bias):
+    if not fit_plainly(input, running_mean, running_var, weight, bias):
         refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
         mapped = type(input) is classes.Batched_ or input._wg_opaque
         given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
@@ -324,7 +324,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     return out
 
 
-def _fit_plainly(input: Any, mean: Any, var: Any, weight: Any, bias: Any) -> bool:
+def fit_plainly(input: Any, mean: Any, var: Any, weight: Any, bias: Any) -> bool:
     """Whether these are plain tensors of one real type, of a number for each channel; statistics without gradients."""
     if type(input) not in classes.PLAIN or type(input._wg_data) is not np.ndarray:
         return False

@@ -334,6 +334,12 @@ def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, 
     return K.channel_norm(input, mean, rstd, weight, bias), mean, rstd
 
 
+@operator(places=(), layout="channels")
+def batch_norm_then(input: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array, eps, then):
+    """``batch_norm`` in evaluation, and ``then`` of it (relu, relu6, silu, hardswish) in the same pass; no gradient."""
+    return K.channel_norm(input, mean, K.channel_rstd(var, eps), weight, bias, then)
+
+
 def _by_group(F: Any, v: Any, groups: int) -> Any:
     return F.reshape(v, (v.shape[0], groups, v.shape[1] // groups * math.prod(v.shape[2:])))
 

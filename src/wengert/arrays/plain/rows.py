@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays.array_likes import new_filled
+from wengert.arrays.plain import elementwise
 from wengert.arrays.plain.widen import wide
 
 if TYPE_CHECKING:
@@ -226,9 +227,12 @@ def channel_factors(mean: Array, rstd: Array, weight: Array | None, bias: Array 
     return scale, shift if bias is None else shift + bias
 
 
-def channel_norm(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> Array:
-    """``(x - mean) * rstd * weight + bias`` per channel (axis 1)."""
-    return channel_affine(x, *channel_factors(mean, rstd, weight, bias))
+def channel_norm(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None, then: str = "") -> Array:
+    """``(x - mean) * rstd * weight + bias`` per channel (axis 1), and ``then`` of it: relu, relu6, silu, hardswish."""
+    value = channel_affine(x, *channel_factors(mean, rstd, weight, bias))
+    if then == "relu6":
+        return elementwise.hardtanh(value, 0, 6)
+    return getattr(elementwise, then)(value) if then else value  # type: ignore[no-any-return]
 
 
 def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:

@@ -12,6 +12,7 @@ from typing import Any, Self
 from wengert.nn.parameter import Parameter
 from wengert.tensor import Tensor
 
+from ._joined import is_silent, run_silently
 from .module import Module, _addindent, _typename
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
@@ -114,6 +115,8 @@ class Sequential(_Numbered):
             self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
+        if is_silent():
+            return run_silently(self._modules.values(), input)
         for module in self._modules.values():
             input = module(input)
         return input
