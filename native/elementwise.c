@@ -6,6 +6,7 @@
 #include "fast.h"
 #include "half.h"
 #include "pool.h"
+#include "special.h"
 
 enum { BLOCK = 512 };
 enum storage { SINGLE, DOUBLE, HALF, BRAIN };
@@ -124,19 +125,32 @@ static int run(kernel_f32 single, kernel_f64 twice, enum storage storage, int ni
     return 0;
 }
 
-#define STRIDED_LOOP(name, type, storage, nin, cost)                                                       \
+/* Functions that no instruction set has a loop of: one number at a time, in double precision. */
+#define SLOW_KERNELS(X) X(log_ndtr, 1, 30.0)
+#define SLOW_LOOP(name, REAL, S)                                                                            \
+    static void slow_##name##_##S(REAL *out, const REAL *const *in, size n)                                 \
+    {                                                                                                       \
+        for (size i = 0; i < n; i++) out[i] = (REAL)special_##name(in[0][i]);                               \
+    }
+#define SLOW_LOOPS(name, nin, cost) SLOW_LOOP(name, float, f32) SLOW_LOOP(name, double, f64)
+SLOW_KERNELS(SLOW_LOOPS)
+
+#define STRIDED_LOOP(name, type, storage, nin, cost, single, twice)                                       \
     static int name##_##type(PyArrayMethod_Context *context, char *const *data, const npy_intp *dims,      \
                              const npy_intp *strides, NpyAuxData *auxiliary)                               \
     {                                                                                                      \
         (void)context, (void)auxiliary;                                                                    \
-        return run(kernels->name##_f32, kernels->name##_f64, storage, nin, cost, data, dims[0], strides);  \
+        return run(single, twice, storage, nin, cost, data, dims[0], strides);                             \
     }
-#define STRIDED_LOOPS(name, nin, cost)          \
-    STRIDED_LOOP(name, e, HALF, nin, cost)      \
-    STRIDED_LOOP(name, g, BRAIN, nin, cost)     \
-    STRIDED_LOOP(name, f, SINGLE, nin, cost)    \
-    STRIDED_LOOP(name, d, DOUBLE, nin, cost)
+#define STRIDED_FOUR(name, nin, cost, single, twice)          \
+    STRIDED_LOOP(name, e, HALF, nin, cost, single, twice)     \
+    STRIDED_LOOP(name, g, BRAIN, nin, cost, single, twice)    \
+    STRIDED_LOOP(name, f, SINGLE, nin, cost, single, twice)   \
+    STRIDED_LOOP(name, d, DOUBLE, nin, cost, single, twice)
+#define STRIDED_LOOPS(name, nin, cost) STRIDED_FOUR(name, nin, cost, kernels->name##_f32, kernels->name##_f64)
+#define SLOW_STRIDED(name, nin, cost) STRIDED_FOUR(name, nin, cost, slow_##name##_f32, slow_##name##_f64)
 ELEMENTWISE_KERNELS(STRIDED_LOOPS)
+SLOW_KERNELS(SLOW_STRIDED)
 #define NARROW_LOOP(name, type, storage)                                                                   \
     static int name##_narrow_##type(PyArrayMethod_Context *context, char *const *data, const npy_intp *dims, \
                                     const npy_intp *strides, NpyAuxData *auxiliary)                        \
@@ -229,7 +243,7 @@ struct entry {
 
 static struct entry entries[] = {
 #define ENTRY(name, nin, cost) {#name, nin, cost, name##_e, name##_g, name##_f, name##_d, NULL, NULL, NULL, {{NULL, NULL, SINGLE, nin}, {NULL, NULL, DOUBLE, nin}, {NULL, NULL, SINGLE, nin}}},
-    ELEMENTWISE_KERNELS(ENTRY)
+    ELEMENTWISE_KERNELS(ENTRY) SLOW_KERNELS(ENTRY)
 #undef ENTRY
 };
 enum { ENTRIES = sizeof entries / sizeof *entries };
@@ -348,6 +362,9 @@ int elementwise_init(PyObject *module)
     int at = 0;
 #define ENTRY(name, nin, cost) entries[at].kernel[SINGLE].single = kernels->name##_f32, entries[at++].kernel[DOUBLE].twice = kernels->name##_f64;
     ELEMENTWISE_KERNELS(ENTRY)
+#undef ENTRY
+#define ENTRY(name, nin, cost) entries[at].kernel[SINGLE].single = slow_##name##_f32, entries[at++].kernel[DOUBLE].twice = slow_##name##_f64;
+    SLOW_KERNELS(ENTRY)
 #undef ENTRY
     for (int i = 0; i < ENTRIES; i++) entries[i].kernel[2].single = entries[i].kernel[SINGLE].single;
 #define NARROW_ENTRY(name)                                                                                   \

@@ -54,7 +54,7 @@ static inline int slot_of(int type)
 
 /* ---- numbers of 16 bits: widened by blocks, computed in float32, rounded once ---- */
 
-enum { BLOCK = 1024 };
+enum { BLOCK = 1024, APART = 16 }; /* buffers a power of two apart would seem to hold what was just written to another */
 
 static void widen(float *to, const char *from, npy_intp step, size n, int brain)
 {
@@ -71,7 +71,7 @@ static void widen(float *to, const char *from, npy_intp step, size n, int brain)
 /* `exact`: a bit for each operand that is a number in float32. */
 static void widened_loop(const Fast *self, int brain, unsigned exact, char **args, const npy_intp *count, const npy_intp *steps)
 {
-    float buffer[MAX_OPERANDS][BLOCK];
+    float buffer[MAX_OPERANDS][BLOCK + APART];
     const int nin = self->nin, truth = self->single.out_type == NPY_BOOL, rows = self->loops[NPY_FLOAT].rows;
     char *to = args[nin];
     if (rows && !exact && steps[0] == 2 && steps[1] == 2 && steps[2] == 2) {

@@ -75,6 +75,16 @@ double special_erfcx(double x)
     return (INV_SQRT_PI - z * RATIO(z, FAR_P, FAR_Q)) / x;
 }
 
+/* The logarithm of the probability of a normal number below x; its square is taken exactly, as rounding x/sqrt(2) would cost x^2 ulp. */
+double special_log_ndtr(double x)
+{
+    if (x < -1) return log(0.5 * special_erfcx(-x * SQRT1_2)) - 0.5 * x * x;
+    if (x <= 1) return log1p(-0.5 * erfc(x * SQRT1_2));
+    const double a = x > 39 ? 39 : x, head = trunc(a * 16) / 16;
+    const double beyond = 0.5 * exp(-0.5 * head * head) * exp(-0.5 * (a - head) * (a + head)) * special_erfcx(a * SQRT1_2);
+    return x != x ? x : log1p(-beyond);
+}
+
 double special_erfinv(double x)
 {
     double q = 0.5 * x;

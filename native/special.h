@@ -3,6 +3,7 @@
 #define WENGERT_SPECIAL_H
 double special_erfinv(double x);
 double special_erfcx(double x);
+double special_log_ndtr(double x);
 double special_lgamma(double x);
 double special_digamma(double x);
 double special_trigamma(double x);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 
@@ -37,6 +38,14 @@ def test_rolls_of_few_and_of_many_elements(torch):
             assert found.is_contiguous() and (want is None or found.tolist() == want)
             assert torch.roll(x[:4, :4], shifts, dims).shape == (4, 4)
         assert torch.roll(x[:, :0], 1, 1).shape == (n, 0)
+
+
+@pytest.mark.parametrize("columns", [1024, 2048, 1000])
+def test_rolls_of_rows_that_lie_alike_in_memory(torch, columns):
+    for dtype in (torch.float32, torch.int8, torch.float64):
+        x = torch.arange(40 * columns).reshape(40, columns).to(dtype)
+        for shift in (1, 3, 7, 15, 100, -1):
+            assert np.array_equal(x.roll(shift, 1).numpy(), np.roll(x.numpy(), shift, 1))
 
 
 def test_a_row_of_indices_may_lie_apart(torch):

@@ -153,3 +153,15 @@ def test_rows_that_do_not_count_and_are_not_finite():
     assert loss.item() == pytest.approx(np.log1p(np.exp(-1)), rel=1e-6)
     assert x.grad[3].tolist() == [0, 0]
     assert x.grad[[1, 2, 4]].isnan().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_gradients_of_pictures_of_classes_are_rounded_once(dtype):
+    x = torch.randn(2, 5, 3, 4).to(dtype)
+    target = torch.randint(0, 5, (2, 3, 4))
+    for reduction in ("mean", "sum"):
+        found, expected = (torch.autograd.grad(
+            torch.nn.functional.cross_entropy(leaf, target, reduction=reduction), leaf)[0]
+            for leaf in (x.clone().requires_grad_(), x.float().requires_grad_()))
+        assert found.dtype == dtype
+        assert torch.allclose(found.float(), expected, rtol=2 * torch.finfo(dtype).eps, atol=2e-4)

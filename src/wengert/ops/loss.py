@@ -526,15 +526,15 @@ def nll_pick(input: Array, index, scale):
 
 def _cross_entropy_raw(g: Any, log_p: Any, index: Any, scale: Any) -> Any:
     """``(softmax - one-hot)`` times the scaled gradient, in one buffer."""
-    w = np.expand_dims(g * scale.array, 1)
-    out = np.exp(log_p)
-    out *= -w
+    w = np.expand_dims(widened(g) * widened(scale.array), 1)
+    out = K.exp(widened(log_p))
+    out = K.multiply(out, -w, out=out)
     if index.array.shape[2:] == () and out.flags.c_contiguous:
         rows = counted(out, out.shape[0])
         out[rows, index.array[:, 0]] += w[:, 0]
     else:
         K.put_along(out, 1, index.array, K.take_along(out, 1, index.array) + w)
-    return out.astype(log_p.dtype, copy=False)
+    return K.cast(out, log_p.dtype) if is_half(log_p.dtype) else out
 
 
 @composite(raw=_cross_entropy_raw, places=())
