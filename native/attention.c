@@ -207,7 +207,7 @@ static int prepare(struct attention_job *job, PyObject *query, PyObject *key, Py
     }
     /* Scores of a block fill about 128 KiB, so that they stay in the second-level cache. */
     size block = 131072 / (job->head.keys * (size)(job->type == NPY_FLOAT ? sizeof(float) : sizeof(double))) / 8 * 8;
-    job->head.block = block < 8 ? 8 : block > 64 ? 64 : block;
+    job->head.block = block < 8 ? 8 : block > ATTENTION_BLOCK ? ATTENTION_BLOCK : block;
     return take_mask(job, mask, query);
 }
 

@@ -1,6 +1,12 @@
 /* Attention of one head, a block of queries after the other: the scores of a block are all that exists at a time, and
  * with a causal mask the keys behind the block are not looked at. */
 
+/* How many of `keys` keys a query looks at. */
+static inline size F(attention_looks)(const struct attention_head *h, size query, size keys)
+{
+    return h->causal && query + 1 < keys ? query + 1 : keys;
+}
+
 /* The weights of `rows` queries from the first on: softmax(scale q k^T + mask) over `keys` keys; or, where they are to be rounded, what
  * has to be divided by `totals`. */
 static void F(attention_weights)(REAL *p, REAL *scaled, REAL *totals, const REAL *key_t, const struct attention_head *h, size first,
@@ -10,9 +16,10 @@ static void F(attention_weights)(REAL *p, REAL *scaled, REAL *totals, const REAL
     for (size i = 0; i < rows; i++)
         for (size j = 0; j < h->width; j++) scaled[i * h->width + j] = query[i * h->query_row + j] * scale;
     F(gemm)(p, keys, scaled, h->width, 1, key_t, h->keys, rows, keys, h->width, 0);
+    REAL level[ATTENTION_BLOCK]; /* the largest score of each row; one step of all rows after the other, as in softmax_rows */
     for (size r = 0; r < rows; r++) {
-        REAL *s = p + r * keys, total;
-        size n = keys;
+        REAL *s = p + r * keys;
+        const size n = F(attention_looks)(h, first + r, keys);
         if (h->mask_kind == 1) {
             const char *mask = (const char *)h->mask + (first + r) * h->mask_row;
             for (size i = 0; i < keys; i++) s[i] = mask[i * h->mask_step] ? s[i] : (REAL)-INFINITY;
@@ -20,25 +27,29 @@ static void F(attention_weights)(REAL *p, REAL *scaled, REAL *totals, const REAL
             const REAL *mask = (const REAL *)h->mask + (first + r) * h->mask_row;
             for (size i = 0; i < keys; i++) s[i] += mask[i * h->mask_step];
         }
-        if (h->causal && first + r + 1 < keys) {
-            n = first + r + 1;
-            memset(s + n, 0, (keys - n) * sizeof(REAL));
-        }
-        const REAL top = F(row_max)(s, n);
-        if (top == (REAL)-INFINITY) { /* a row that may look nowhere gives zeros; NaN stays */
-            EACH s[i] = s[i] != s[i] ? s[i] : 0;
-            if (totals) totals[r] = ONE;
-            continue;
-        }
-        EACH s[i] = F(exp_minus)(top - s[i]);
+        for (size i = n; i < keys; i++) s[i] = 0;
+        level[r] = F(row_max)(s, n);
+    }
+    for (size r = 0; r < rows; r++) {
+        REAL *s = p + r * keys;
+        const size n = F(attention_looks)(h, first + r, keys);
+        const REAL top = level[r];
+        if (top == (REAL)-INFINITY) EACH s[i] = s[i] != s[i] ? s[i] : 0; /* a row that may look nowhere gives zeros; NaN stays */
+        else EACH s[i] = F(exp_minus)(top - s[i]);
+    }
+    for (size r = 0; r < rows; r++) {
+        REAL *s = p + r * keys, total;
+        const size n = F(attention_looks)(h, first + r, keys);
         LANE_SUM(total, s[i])
-        if (totals) {
-            totals[r] = total;
-            h->rounded((float *)s, n);
-            continue;
-        }
-        const REAL factor = ONE / total;
-        EACH s[i] *= factor;
+        if (level[r] == (REAL)-INFINITY) total = ONE;
+        else if (totals) h->rounded((float *)s, n);
+        level[r] = ONE / total;
+        if (totals) totals[r] = total;
+    }
+    for (size r = 0; r < rows && !totals; r++) {
+        REAL *s = p + r * keys;
+        const size n = F(attention_looks)(h, first + r, keys);
+        EACH s[i] *= level[r];
     }
 }
 

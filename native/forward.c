@@ -339,6 +339,27 @@ static PyArrayObject *deciding(const Operation *self, const struct call *c, PyAr
     return NULL;
 }
 
+enum { WORTH_TURNING = 1024 }; /* numbers */
+
+/* A copy of `y` whose axes lie in memory in the order of those of `like`, which has no gaps; large ones are turned in tiles. */
+static PyObject *in_order_like(PyArrayObject *y, PyArrayObject *like)
+{
+    npy_intp axes[NPY_MAXDIMS], places[NPY_MAXDIMS];
+    const int n = PyArray_NDIM(y);
+    for (int axis = 0; axis < n; axis++) {
+        int k = axis;
+        for (; k && PyArray_STRIDE(like, axes[k - 1]) < PyArray_STRIDE(like, axis); k--) axes[k] = axes[k - 1];
+        axes[k] = axis;
+    }
+    for (int k = 0; k < n; k++) places[axes[k]] = k;
+    PyArray_Dims outer_first = {axes, n}, back = {places, n};
+    PyObject *turned = PyArray_Transpose(y, &outer_first), *rows = turned ? layout_rows(turned) : NULL;
+    PyObject *copy = rows ? PyArray_Transpose((PyArrayObject *)rows, &back) : NULL;
+    Py_XDECREF(turned);
+    Py_XDECREF(rows);
+    return copy;
+}
+
 /* wengert.arrays.layouts.in_order_of; takes over `y`. */
 PyObject *ordered(const Operation *self, const struct call *c, PyObject *y)
 {
@@ -351,7 +372,8 @@ PyObject *ordered(const Operation *self, const struct call *c, PyObject *y)
             Py_DECREF(like);
             return y;
         }
-        if (like && PyArray_CopyInto(like, (PyArrayObject *)y) < 0) Py_CLEAR(like);
+        if (like && PyArray_SIZE(like) >= WORTH_TURNING) Py_SETREF(like, (PyArrayObject *)in_order_like((PyArrayObject *)y, like));
+        else if (like && PyArray_CopyInto(like, (PyArrayObject *)y) < 0) Py_CLEAR(like);
         Py_DECREF(y);
         return (PyObject *)like;
     }

@@ -3,23 +3,10 @@
 
 #define GEMM_COLUMNS ((size)(2 * VECTOR_BYTES / sizeof(REAL)))
 
-#ifdef __GNUC__ /* vectors by name: left to itself, GCC keeps such a tile in memory for some instruction sets */
-typedef REAL F(vector) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
-#define LOAD(p) (*(const F(vector) *)(p))
-#define STORE(p, x) (*(F(vector) *)(p) = (x))
+#ifdef __GNUC__
 enum { F(gemm_vectors) = 2, F(gemm_step) = VECTOR_BYTES / sizeof(REAL) };
 #else
-typedef REAL F(vector);
-#define LOAD(p) (*(p))
-#define STORE(p, x) (*(p) = (x))
 enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
-#endif
-
-/* GCC leaves loops of more than sixteen rounds as they are, and their tile in memory. */
-#if defined(__GNUC__) && !defined(__clang__)
-#define TILE_FOR _Pragma("GCC unroll 32") for
-#else
-#define TILE_FOR for
 #endif
 
 /* A tile += numbers (of each row i) times the vectors at `from`; and a tile to where it belongs, or added to what is there. */
@@ -146,7 +133,7 @@ static void F(gemm_edge)(REAL *restrict c, size c_row, const REAL *restrict a, s
 }
 
 /* A matrix whose element (p, j) is from[p * row + j * column] as panels of a tile's width, the last one filled up with zeros. */
-static void F(gemm_pack_rows)(REAL *restrict to, const REAL *restrict from, size row, size column, size depth, size columns)
+static void F(gemm_pack_any)(REAL *restrict to, const REAL *restrict from, size row, size column, size depth, size columns)
 {
     for (size j0 = 0; j0 < columns; j0 += GEMM_COLUMNS)
         for (size p = 0; p < depth; p++)
@@ -193,7 +180,7 @@ static void F(gemm)(REAL *restrict c, size c_row, const REAL *restrict a, size a
     size p = 0;
     do {
         const size n = depth - p < DEPTH ? depth - p : DEPTH;
-        F(gemm_pack_rows)(panel, b + p * b_row + j, b_row, 1, n, columns - j);
+        F(gemm_pack_any)(panel, b + p * b_row + j, b_row, 1, n, columns - j);
         F(gemm_panel)(c + j, c_row, a + p * a_step, a_row, a_step, panel, rows, columns - j, n, add || p);
     } while ((p += DEPTH) < depth);
 }
@@ -206,13 +193,10 @@ static void F(gemm_packed)(REAL *restrict c, size c_row, const REAL *restrict a,
         F(gemm_panel)(c + j, c_row, a, a_row, 1, packed, rows, columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS, depth, 1);
 }
 
-#if defined(__GNUC__) && !defined(__clang__)
-#define TURNS 1
+#ifdef TURNS
 #if VECTOR_BYTES == 64 /* one instruction picks numbers out of two vectors */
 #define PICKS 1
 #endif
-enum { F(lanes) = VECTOR_BYTES / sizeof(REAL) };
-typedef __typeof__(((F(vector)){0} < (F(vector)){0})) F(places);
 
 /* Transpose a square of numbers in registers. */
 #if VECTOR_BYTES == 64
@@ -343,15 +327,21 @@ static void F(gemm_pack_right)(REAL *restrict to, const REAL *restrict from, siz
     enum { TOGETHER = 4 }; /* panels: longer stretches of the rows are read at a time */
     for (size j0 = 0, count; j0 < columns; j0 += count * GEMM_COLUMNS, from += count * GEMM_COLUMNS * column, to += count * GEMM_COLUMNS * depth) {
         count = j0 + TOGETHER * GEMM_COLUMNS <= columns ? TOGETHER : 1;
-        if (columns - j0 < GEMM_COLUMNS) F(gemm_pack_rows)(to, from, row, column, depth, columns - j0);
+        if (columns - j0 < GEMM_COLUMNS) F(gemm_pack_any)(to, from, row, column, depth, columns - j0);
         else if (column == 1)
             for (size p = 0; p < depth; p++)
                 for (size k = 0; k < count; k++)
                     memcpy(to + (k * depth + p) * GEMM_COLUMNS, from + p * row + k * GEMM_COLUMNS, GEMM_COLUMNS * sizeof(REAL));
         else if (row == 1)
             for (size k = 0; k < count; k++) F(gemm_pack_turned)(to + k * depth * GEMM_COLUMNS, from + k * GEMM_COLUMNS * column, column, depth);
-        else F(gemm_pack_rows)(to, from, row, column, depth, count * GEMM_COLUMNS);
+        else F(gemm_pack_any)(to, from, row, column, depth, count * GEMM_COLUMNS);
     }
+}
+
+/* What other files pack weights by. */
+static void F(gemm_pack_rows)(REAL *to, const REAL *from, size row, size column, size depth, size columns)
+{
+    F(gemm_pack_right)(to, from, row, column, depth, columns);
 }
 
 /* c = a b, any strides of a and b. Blocks of b stay in the second cache. Those of a are packed for the first where enough

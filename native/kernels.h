@@ -240,6 +240,7 @@ struct attention_head {
     void *work; /* keys * (width + depth) + block * (width + 2 keys + 1) numbers */
     void (*rounded)(float *, size); /* to 16 bits, where weights are rounded before they are divided by their sum; else NULL */
 };
+enum { ATTENTION_BLOCK = 64 }; /* queries at most */
 #define ATTENTION_KERNELS(X) X(attention_head) X(attention_grad_head)
 
 /* A convolution. Lengths along axes: depth, height, width; places and steps in numbers. */

@@ -1,4 +1,5 @@
 /* All kernels of one REAL type, for one instruction set; what their files define for one another ends here. */
+#include "vectors.inc.h"
 #include "elementwise.inc.h"
 #include "complex.inc.h"
 #include "broadcast.inc.h"
@@ -35,7 +36,6 @@
 #undef SQRT_2_OVER_PI
 #undef GELU_CUBIC
 #undef LANES
-#undef LANE_FOLD
 #undef LANE_SUM
 #undef GRADIENT
 #undef UPDATE
@@ -48,6 +48,7 @@
 #undef TILE_LEAVE
 #undef TILE_SUM
 #undef TURNS
+#undef TILE_FOR
 #undef PICKS
 #undef WIDE
 #undef REAL

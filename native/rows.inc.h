@@ -1,52 +1,19 @@
-/* Row kernels for one REAL type and one instruction set. Sums run in LANES partial sums: the reassociation that
- * vectorising needs, written out, so that no compiler flag has to allow it everywhere. */
-
-#define LANES ((size)(128 / sizeof(REAL)))
-
-/* Halve the lanes until one is left; by steps of their own, so that they stay in registers. */
-#define LANE_HALVE(lanes, half, combine)                       \
-    for (size j = 0; j < (half) && (half) < LANES; j++) {      \
-        const REAL a = lanes[j], b = lanes[j + (half)];        \
-        lanes[j] = combine;                                    \
-    }
-#define LANE_FOLD(lanes, combine)                              \
-    LANE_HALVE(lanes, 16, combine)                             \
-    LANE_HALVE(lanes, 8, combine)                              \
-    LANE_HALVE(lanes, 4, combine)                              \
-    LANE_HALVE(lanes, 2, combine)                              \
-    LANE_HALVE(lanes, 1, combine)
-
-/* Evaluate `update` (in terms of i) for all i < n and add up: LANES chains, and one for what is left over. */
-#define LANE_SUM(target, update)                               \
-    {                                                          \
-        REAL lanes[128 / sizeof(REAL)], rest = 0;              \
-        size i0 = 0;                                           \
-        for (size j = 0; j < LANES; j++) lanes[j] = 0;         \
-        for (; i0 + LANES <= n; i0 += LANES)                   \
-            for (size j = 0; j < LANES; j++) {                 \
-                const size i = i0 + j;                         \
-                lanes[j] += update;                            \
-            }                                                  \
-        for (size i = i0; i < n; i++) rest += update;          \
-        if (i0) {                                              \
-            LANE_FOLD(lanes, a + b)                            \
-            rest += lanes[0];                                  \
-        }                                                      \
-        target = rest;                                         \
-    }
+/* Row kernels for one REAL type and one instruction set. */
 
 /* The largest element; NaN is passed over here and comes back through the sum of exponentials. */
 static inline REAL F(row_max)(const REAL *x, size n)
 {
     REAL lanes[128 / sizeof(REAL)], top = (REAL)-INFINITY;
     size i0 = 0;
-    for (size j = 0; j < LANES; j++) lanes[j] = top;
+    F(fill_lanes)(lanes, top);
     for (; i0 + LANES <= n; i0 += LANES)
         for (size j = 0; j < LANES; j++) lanes[j] = x[i0 + j] > lanes[j] ? x[i0 + j] : lanes[j];
+    for (; i0 + LANES / 4 <= n; i0 += LANES / 4)
+        for (size j = 0; j < LANES / 4; j++) lanes[j] = x[i0 + j] > lanes[j] ? x[i0 + j] : lanes[j];
     for (size i = i0; i < n; i++) top = x[i] > top ? x[i] : top;
     if (i0) {
-        LANE_FOLD(lanes, a > b ? a : b)
-        top = lanes[0] > top ? lanes[0] : top;
+        const REAL most = F(fold_max)(lanes);
+        top = most > top ? most : top;
     }
     return top;
 }
@@ -66,15 +33,27 @@ static inline REAL F(exp_sum)(const REAL *x, REAL top, size columns)
     return whole;
 }
 
+/* One step of several rows after the other, where the next step of one would wait for its last: so many rows of n numbers. */
+enum { F(rows_together) = 32 };
+static inline size F(together)(size rows, size n)
+{
+    const size fit = 8192 / (size)sizeof(REAL) / n, most = fit < F(rows_together) ? fit : F(rows_together);
+    return most < 1 ? 1 : most < rows ? most : rows;
+}
+
 static void F(softmax_rows)(REAL *out, const REAL *x, size rows, size n)
 {
-    for (size r = 0; r < rows; r++, x += n, out += n) {
-        const REAL top = F(row_max)(x, n);
-        REAL total;
-        EACH out[i] = F(exp_minus)(top - x[i]);
-        LANE_SUM(total, out[i])
-        const REAL scale = ONE / total;
-        EACH out[i] *= scale;
+    REAL level[F(rows_together)]; /* the largest number of each row, then one over its sum */
+    for (size count; rows > 0; rows -= count, x += count * n, out += count * n) {
+        count = F(together)(rows, n);
+        for (size r = 0; r < count; r++) level[r] = F(row_max)(x + r * n, n);
+        for (size r = 0; r < count; r++) EACH out[r * n + i] = F(exp_minus)(level[r] - x[r * n + i]);
+        for (size r = 0; r < count; r++) {
+            REAL total;
+            LANE_SUM(total, out[r * n + i])
+            level[r] = ONE / total;
+        }
+        for (size r = 0; r < count; r++) EACH out[r * n + i] *= level[r];
     }
 }
 
@@ -109,18 +88,25 @@ static void F(log_softmax_grad_rows)(REAL *out, const REAL *g, const REAL *y, si
 static void F(normalize_rows)(REAL *out, REAL *mean, REAL *rstd, const REAL *x, const REAL *weight, const REAL *bias,
                               REAL eps, size rows, size n)
 {
-    for (size r = 0; r < rows; r++, x += n, out += n) {
-        REAL centre = 0, square;
-        if (mean) {
-            LANE_SUM(centre, x[i])
-            mean[r] = centre /= (REAL)n;
+    for (size r0 = 0, r1; r0 < rows; r0 = r1) {
+        r1 = r0 + F(together)(rows - r0, n);
+        for (size r = r0; mean && r < r1; r++) {
+            LANE_SUM(mean[r], x[r * n + i])
+            mean[r] /= (REAL)n;
         }
-        LANE_SUM(square, (x[i] - centre) * (x[i] - centre))
-        const REAL scale = rstd[r] = ONE / (REAL)sqrt(square / (REAL)n + eps);
-        if (weight && bias) EACH out[i] = (x[i] - centre) * scale * weight[i] + bias[i];
-        else if (weight) EACH out[i] = (x[i] - centre) * scale * weight[i];
-        else if (bias) EACH out[i] = (x[i] - centre) * scale + bias[i];
-        else EACH out[i] = (x[i] - centre) * scale;
+        for (size r = r0; r < r1; r++) {
+            const REAL centre = mean ? mean[r] : 0;
+            LANE_SUM(rstd[r], (x[r * n + i] - centre) * (x[r * n + i] - centre))
+        }
+        for (size r = r0; r < r1; r++) rstd[r] = ONE / (REAL)sqrt(rstd[r] / (REAL)n + eps);
+        for (size r = r0; r < r1; r++) {
+            const REAL centre = mean ? mean[r] : 0, scale = rstd[r], *row = x + r * n;
+            REAL *to = out + r * n;
+            if (weight && bias) EACH to[i] = (row[i] - centre) * scale * weight[i] + bias[i];
+            else if (weight) EACH to[i] = (row[i] - centre) * scale * weight[i];
+            else if (bias) EACH to[i] = (row[i] - centre) * scale + bias[i];
+            else EACH to[i] = (row[i] - centre) * scale;
+        }
     }
 }
 
@@ -138,7 +124,8 @@ static inline void F(fetch)(const REAL *row)
 static inline void F(normalize_grad_row)(REAL *restrict out, REAL *restrict grad_weight, REAL *restrict grad_bias, const REAL *restrict g,
                                          const REAL *restrict x, REAL centre, REAL scale, const REAL *restrict weight, int centred, size n)
 {
-    REAL totals[128 / sizeof(REAL)] = {0}, alongs[128 / sizeof(REAL)] = {0}, total = 0, along = 0;
+    REAL totals[128 / sizeof(REAL)], alongs[128 / sizeof(REAL)], total = 0, along = 0;
+    F(fill_lanes)(totals, 0), F(fill_lanes)(alongs, 0);
     size i0 = 0;
 #define GATHER(i, total, along)                                                    \
     const REAL normal = (x[i] - centre) * scale, weighted = g[i] * weight[i];      \
@@ -149,11 +136,7 @@ static inline void F(normalize_grad_row)(REAL *restrict out, REAL *restrict grad
         for (size j = 0; j < LANES; j++) { GATHER(i0 + j, totals[j], alongs[j]) }
     for (size i = i0; i < n; i++) { GATHER(i, total, along) }
 #undef GATHER
-    if (i0) {
-        LANE_FOLD(totals, a + b)
-        LANE_FOLD(alongs, a + b)
-        total += totals[0], along += alongs[0];
-    }
+    if (i0) total += F(fold_sum)(totals), along += F(fold_sum)(alongs);
     total = centred ? total / (REAL)n : 0, along /= (REAL)n;
     for (i0 = 0; i0 + LANES <= n; i0 += LANES) {
         F(fetch)(x + n + i0), F(fetch)(g + n + i0);

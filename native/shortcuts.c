@@ -150,13 +150,18 @@ static PyObject *has_nan(PyObject *module, PyObject *const *args, Py_ssize_t cou
         for (size k = i; k < end; k++) outside |= !(v[k] >= low) | !(v[k] <= high); \
     }
 
-/* within(x, low, high): whether all elements are in [low, high], where NaN is not; x in one segment */
+/* within(x, low, high): whether all elements are in [low, high], where NaN is not */
 static PyObject *within(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
     PyArrayObject *x = (PyArrayObject *)args[0];
-    if (!PyArray_CheckExact(args[0]) || !PyArray_ISONESEGMENT(x) || !PyArray_ISALIGNED(x) || !PyArray_ISNOTSWAPPED(x)) NOT_HANDLED();
+    if (!PyArray_CheckExact(args[0]) || !PyArray_ISALIGNED(x) || !PyArray_ISNOTSWAPPED(x)) NOT_HANDLED();
+    if (!PyArray_ISONESEGMENT(x)) {
+        PyObject *rows[] = {layout_rows(args[0]), args[1], args[2]}, *found = rows[0] ? within(module, rows, count) : NULL;
+        Py_XDECREF(rows[0]);
+        return found;
+    }
     if (!PyLong_CheckExact(args[1]) || !PyLong_CheckExact(args[2])) NOT_HANDLED();
     int far = 0, farther = 0;
     const int64_t low = PyLong_AsLongLongAndOverflow(args[1], &far), high = PyLong_AsLongLongAndOverflow(args[2], &farther);

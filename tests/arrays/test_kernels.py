@@ -503,6 +503,22 @@ def test_softmax_of_odd_rows():
         np.testing.assert_allclose(getattr(K, name)(many.T.copy(), 0).T, K.plain(name)(many), rtol=1e-6)
 
 
+@native
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_do_not_depend_on_those_beside_them(dtype):
+    """Rows of all lengths around those of vectors, as many at a time as there are and one by one."""
+    rng = np.random.default_rng(4)
+    for n in (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 41, 64, 71, 300, 2100):
+        x = (rng.standard_normal((37, n)) * 3).astype(dtype)
+        x[5, n // 2], x[6], x[9, n - 1] = np.nan, -np.inf, np.inf
+        weight, bias = (rng.standard_normal(n).astype(dtype) for _ in range(2))
+        with np.errstate(all="ignore"):
+            for call in (K.softmax, K.log_softmax, lambda a: K.layer_norm(a, 1, weight, bias, 1e-5)[0]):
+                whole, alone = call(x), np.concatenate([call(row[None]) for row in x])
+                np.testing.assert_array_equal(whole, alone)
+            close(K.softmax(x), K.plain("softmax")(x, -1), scale=4)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 @pytest.mark.parametrize("shape",
     [(4, 5), (3, 17, 40), (2, 3, 4, 5), (1, 1), (6,), (2, 1, 70), (7, 1100), (2, 9, 530), (3, 300, 7), (90, 20),

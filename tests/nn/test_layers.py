@@ -471,3 +471,16 @@ def test_attention_without_a_history_is_that_with_one(torch, batch_first, cross,
     torch.testing.assert_close(found, want.detach(), equal_nan=True)
     with torch.no_grad(), pytest.raises((RuntimeError, AssertionError)):
         module(query, key, key, attn_mask=torch.zeros(5, source + 1), need_weights=False)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_of_an_even_number_of_heads_without_a_history(torch, masked):
+    """What is batch by batch stays so in memory, as in PyTorch's prediction; the numbers are those with a history."""
+    torch.manual_seed(0)
+    module = torch.nn.MultiheadAttention(12, 4, batch_first=True).eval()
+    x, mask = torch.randn(3, 5, 12), torch.randn(5, 5) if masked else None
+    want = module(x, x, x, attn_mask=mask, need_weights=False)[0]
+    with torch.no_grad():
+        found = module(x, x, x, attn_mask=mask, need_weights=False)[0]
+    assert found.is_contiguous() is not masked
+    torch.testing.assert_close(found, want.detach())

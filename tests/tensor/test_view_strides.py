@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 
@@ -139,3 +141,13 @@ def test_the_order_of_dimensions_may_be_ambiguous(torch):
             one.dim_order(ambiguity_check=check)
     with pytest.raises(TypeError, match="must be a bool or a list of memory formats"):
         one.dim_order(ambiguity_check="yes")
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (16, 20, 24), (3, 8, 17, 40)])
+def test_results_lie_as_the_first_operand_does(torch, shape):
+    """Of any order of its axes, however many numbers there are; the other operand may lie in another, or broadcast."""
+    for order in itertools.permutations(range(len(shape))):
+        x = torch.randn([shape[i] for i in order]).permute(sorted(range(len(shape)), key=order.__getitem__))
+        y = torch.randn(shape)
+        for z, want in ((x + y, y + x), (x * y[0], y[0] * x.contiguous())):
+            assert z.stride() == x.stride() and torch.equal(z, want)

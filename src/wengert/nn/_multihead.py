@@ -21,6 +21,7 @@ from ..ops.loss import checked
 from ..tensor import Tensor, classes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function
+from ..tensor.namespaces import ARRAY_OPS
 
 
 def _need(condition: bool, message: str) -> None:
@@ -118,7 +119,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
         given = (in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias)
         if not (need_weights or key is not value or key_padding_mask is not None or (training and dropout_p)
                 or add_zero_attn) and _is_unseen((query, key, *given), attn_mask, (bias_k, bias_v, static_k, static_v)):
-            out = _attended_unseen(linear, query, key, given, attn_mask, num_heads)
+            out = _attended_unseen(query, key, given, attn_mask, num_heads)
             return (out if batched else out.squeeze(1)), None
         q, k, v = _projected(linear, query, key, value, in_proj_weight, in_proj_bias)
     mask, padding = _float_mask(attn_mask, q), _float_mask(key_padding_mask, q)
@@ -177,19 +178,30 @@ def _broad(mask: Any, like: Any, batch: int, num_heads: int, source: int) -> Any
     return Tensor._wg_wrap(a[None] if mask.dim() == 2 else a.reshape(batch, num_heads, *a.shape[1:]))
 
 
-def _attended_unseen(linear: Any, query: Any, key: Any, given: tuple[Any, ...], mask: Any, num_heads: int) -> Any:
-    """Attention of which nobody sees a step: the heads are read where the projections leave them."""
-    (length, batch, width), (weight, bias, *last) = query.shape, given
-    mask = _broad(mask, query, batch, num_heads, key.shape[0])
+def _attended_unseen(query: Any, key: Any, given: tuple[Any, ...], mask: Any, num_heads: int) -> Any:
+    """Attention of which nobody sees a step, by arrays: the heads are read where the projections leave them.
+
+    What lies in memory batch by batch is projected so; the result stays so where PyTorch's module does the same.
+    """
+    linear = ARRAY_OPS.linear
+    arrays: list[Any] = [None if t is None else t._wg_data for t in given]
+    weight, bias, *last = arrays
+    width = query.shape[2]
+    mask = _broad(mask, query, query.shape[1], num_heads, key.shape[0])
     split = [0, 3 * width] if query is key else [0, width, 3 * width]
     heads: list[Any] = []
-    for x, a, b in zip((query, key), split, split[1:]):
-        w, c = (None if t is None else Tensor._wg_wrap(t._wg_data[a:b]) for t in (weight, bias))
-        y = linear(x, w, c)._wg_data.reshape(x.shape[0], batch, (b - a) // width, num_heads, width // num_heads)
-        heads += [Tensor._wg_wrap(part) for part in y.transpose(2, 1, 3, 0, 4)]
-    out = function("attention")(*heads, mask, False, 1.0 / math.sqrt(width // num_heads))._wg_data
-    out = Tensor._wg_wrap(out.transpose(2, 0, 1, 3).reshape(length * batch, width))
-    return linear(out, *last).view(length, batch, -1)
+    by_batch = False
+    for x, a, b in zip((key._wg_data, query._wg_data), split[-2::-1], split[:0:-1]):
+        by_batch = x.strides[1] > x.strides[0]
+        x = x.swapaxes(0, 1) if by_batch else x
+        y = linear(x, weight[a:b], None if bias is None else bias[a:b])
+        y = y.reshape(*x.shape[:2], (b - a) // width, num_heads, width // num_heads)
+        heads[:0] = y.transpose((2, 0, 3, 1, 4) if by_batch else (2, 1, 3, 0, 4))
+    out = K.attention(*heads, None if mask is None else mask._wg_data, False, 1.0 / math.sqrt(width // num_heads))
+    by_batch = by_batch and query is key and mask is None and bias is not None and num_heads % 2 == 0
+    out = out.transpose((0, 2, 1, 3) if by_batch else (2, 0, 1, 3))
+    out = linear(out.reshape(*out.shape[:2], width), *last)
+    return Tensor._wg_wrap(out.swapaxes(0, 1) if by_batch else out)
 
 
 def _of_three_dimensions(mask: Any, heads: int, length: int, source: int) -> Any:

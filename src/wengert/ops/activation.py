@@ -413,6 +413,8 @@ def _implied(name: str, ndim: int) -> int:
 
 def _normalised(name: str, input: Any, dim: Any, dtype: Any, alone: int) -> Any:
     """``K.name`` along ``dim``; of a single number ``alone``, unless it is not finite."""
+    if dtype is None and input.dtype.char in "fd" and type(dim) is int and -input.ndim <= dim < input.ndim:
+        return getattr(K, name)(input, dim)
     x = input.astype(dtype) if dtype is not None else floating(f"{name}_lastdim_kernel_impl", input)
     dim = axis(dim, x.ndim)
     return getattr(K, name)(x, dim) if x.ndim else np.where(np.isfinite(x), x.dtype.type(alone), x.dtype.type(np.nan))

@@ -200,8 +200,8 @@ def _write(answer: Any, out: Any, name: str) -> Any:
 
 def refuse_gradient(function: str, **arguments: Any) -> None:
     """Refuse arguments that require a gradient where ``function`` (PyTorch's name) has none."""
-    for name, t in arguments.items():
-        if isinstance(t, classes.Tensor_) and t.requires_grad and modes().grad:
+    for name, t in arguments.items() if modes().grad else ():
+        if isinstance(t, classes.Tensor_) and t.requires_grad:
             raise RuntimeError(
                 f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot "
                 "have requires_grad True."
