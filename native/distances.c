@@ -231,5 +231,43 @@ static PyObject *distances_grad(PyObject *module, PyObject *const *args, Py_ssiz
     return (PyObject *)out;
 }
 
+#define DEFINE_CROSS(REAL, S)                                                                                   \
+    static void cross_##S(const REAL *x, const REAL *y, REAL *to, size rows, size apart)                        \
+    {                                                                                                           \
+        for (size row = 0; row < rows; row++, x += 3 * apart, y += 3 * apart, to += 3 * apart)                  \
+            for (size k = 0; k < apart; k++) {                                                                  \
+                const REAL a = x[k], b = x[k + apart], c = x[k + 2 * apart];                                    \
+                const REAL d = y[k], e = y[k + apart], f = y[k + 2 * apart];                                    \
+                to[k] = b * f - c * e, to[k + apart] = c * d - a * f, to[k + 2 * apart] = a * e - b * d;        \
+            }                                                                                                   \
+    }
+DEFINE_CROSS(float, f32)
+DEFINE_CROSS(double, f64)
+
+/* cross(x, y, axis) -> the cross products along the axis, of length 3 */
+static PyObject *cross(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *x = (PyArrayObject *)args[0], *y = (PyArrayObject *)args[1];
+    const long axis = PyLong_AsLong(args[2]);
+    if (axis == -1 && PyErr_Occurred()) return NULL;
+    if (!PyArray_CheckExact(args[0]) || !PyArray_CheckExact(args[1]) || PyArray_TYPE(x) != PyArray_TYPE(y) || !PyArray_SAMESHAPE(x, y))
+        NOT_HANDLED();
+    if (axis < 0 || axis >= PyArray_NDIM(x) || PyArray_DIM(x, axis) != 3 || !PyArray_ISCARRAY_RO(x) || !PyArray_ISCARRAY_RO(y)) NOT_HANDLED();
+    if (PyArray_TYPE(x) != NPY_FLOAT && PyArray_TYPE(x) != NPY_DOUBLE) NOT_HANDLED();
+    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), PyArray_TYPE(x));
+    if (!out || !PyArray_SIZE(out)) return (PyObject *)out;
+    size apart = 1;
+    for (int d = PyArray_NDIM(x) - 1; d > axis; d--) apart *= PyArray_DIM(x, d);
+    const size rows = PyArray_SIZE(x) / (3 * apart);
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(x))
+    if (PyArray_TYPE(x) == NPY_FLOAT) cross_f32(PyArray_DATA(x), PyArray_DATA(y), PyArray_DATA(out), rows, apart);
+    else cross_f64(PyArray_DATA(x), PyArray_DATA(y), PyArray_DATA(out), rows, apart);
+    NPY_END_THREADS
+    return (PyObject *)out;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef distances_methods[] = {METHOD(distances), METHOD(distances_grad), {NULL, NULL, 0, NULL}};
+PyMethodDef distances_methods[] = {METHOD(distances), METHOD(distances_grad), METHOD(cross), {NULL, NULL, 0, NULL}};

@@ -1326,6 +1326,22 @@ def test_distances_of_rows_and_their_gradients(batch, n, m, width, dtype):
     assert K.distances(x[..., ::-1], y[..., ::-1], 1).shape == (*batch, n, m)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
+@pytest.mark.parametrize(("shape", "axis"), [((3,), 0), ((4, 3), 1), ((3, 5), 0), ((2, 3, 1), 1), ((2, 3, 3, 7), 2),
+    ((0, 3), 1)])
+def test_cross_products(shape, axis, dtype):
+    rng = np.random.default_rng(7)
+    x, y = (few_values(rng, shape, np.float64).round(1) for _ in "xy")
+    if dtype not in (np.float32, np.float64):
+        x, y = (np.nan_to_num(a, nan=1, posinf=2, neginf=3) for a in (x, y))
+    x, y = x.astype(dtype), y.astype(dtype)
+    with np.errstate(all="ignore"):
+        for a, b in ((x, y), (x[::-1], y), (np.asfortranarray(x), y)):
+            found = K.cross(a, b, axis)
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found, np.moveaxis(np.cross(a, b, axis=axis), axis, axis))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32, np.float16])
 @pytest.mark.parametrize(("lines", "n", "each"), [(1, 7, 30), (5, 7, 3), (3, 1, 4), (2, 0, 3), (4, 5, 0), (0, 3, 2),
     (2, 1000, 900)])

@@ -146,7 +146,7 @@ for _module, _names in {
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
         "fill_integers"),
     lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "sorted_places", "top_places"),
-    distances: ("distances", "distances_grad"),
+    distances: ("distances", "distances_grad", "cross"),
     layout: ("joined", "pieces", "padded", "triangle_places"),
     shortcuts: ("norm", "product", "fold_rows", "square_sum", "stacked", "within", "kept_classes", "class_losses",
         "cross_entropy", "cross_entropy_grad", "where"),

@@ -115,11 +115,7 @@ def linalg_cross(input: Array, other: Array, *, dim=-1):
     same_width(input.dtype, other.dtype)
     if input.shape != other.shape:
         input, other = np.broadcast_arrays(input, other)
-    out = new_filled(input, np.empty, input.shape, input.dtype)
-    at: list[Any] = [(*[slice(None)] * d, i) for i in range(3)]
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        out[at[i]] = input[at[j]] * other[at[k]] - input[at[k]] * other[at[j]]
-    return out
+    return K.cross(input, other, d)
 
 
 @legacy

@@ -35,3 +35,12 @@ def distances_grad(x: Array, y: Array, g: Array, far: Array, kind: int, turned: 
         share = np.sign(gap)
         gap = share * (np.abs(gap) == far[..., None]) if kind == LARGEST else share
     return (gap * g[..., None]).sum(-2)  # type: ignore[no-any-return]
+
+
+def cross(x: Array, y: Array, axis: int) -> Array:
+    """The cross products along ``axis``, which is of length 3; ``x`` and ``y`` have one shape."""
+    out = np.empty_like(x, order="C")
+    at: list[Any] = [(*[slice(None)] * axis, i) for i in range(3)]
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[at[i]] = x[at[j]] * y[at[k]] - x[at[k]] * y[at[j]]
+    return out
