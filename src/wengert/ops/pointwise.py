@@ -331,7 +331,8 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
             return _limited(input, min, max)
         elif input.dtype is dt.I64 and all(
                 v is None or (type(v) is int and -_WIDE <= v <= _WIDE) for v in (min, max)):
-            return _limited(input, *(None if v is None else np.array(v, dt.I64) for v in (min, max)), False)
+            low, high = (None if v is None else np.array(v, dt.I64) for v in (min, max))
+            return _limited(input, low, high, False)
     # NumPy's numbers would widen the result
     min, max = (limit.item() if isinstance(limit, np.generic) else limit for limit in (min, max))
     if min is None and max is None:
