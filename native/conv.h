@@ -87,6 +87,8 @@ void conv_pad_images(struct conv *v, int split);
 void conv_lattice(struct conv *v);
 /* Whether less is computed in vain when a plane is taken as one line than when each row is one. */
 int conv_is_flat(const struct conv *v, const struct lattice *l);
+/* Whether an image stays in the second cache, beside what else is there. */
+int conv_is_near(const struct conv *v);
 
 /* Filters of one tap that see all places of an image see a line. */
 void conv_straighten(struct conv *v);

@@ -155,12 +155,14 @@ static void windows_task(void *context, size begin, size end, int chunk)
 
 /* Whether it takes less time than what else there is, by cycles for a tap; turning results takes some for every filter, and so does
  * turning filters, once. Half a panel takes little more than half the time. Else windows come in whole panels. Numbers of windows come
- * from the second cache, which shorter tiles wait for where few windows share them. Constants: measured. */
+ * from the second cache, which shorter tiles wait for where few taps share a line of it, or few windows a number of an image that is not there.
+ * Constants: measured. */
 static double cost(const struct conv *v)
 {
     const size wide = tile_columns(v), left = v->filters % wide;
     const double taps = (double)v->lattice->depth, filters = (double)(tiles_of(v->filters, wide) * wide) - (left && left <= wide / 2 ? 0.4 * (double)wide : 0);
-    const double shared = (double)(v->kernel * v->results) / (double)v->pixels, reading = are_narrow() ? 0.16 / sqrt(shared > 1 ? shared : 1) : 0;
+    const double shared = conv_is_near(v) ? (double)v->kernel : (double)(v->kernel * v->results) / (double)v->pixels;
+    const double reading = are_narrow() ? 0.16 / sqrt(shared > 1 ? shared : 1) : 0;
     return filters * ((1.03 + reading + 12 / taps) * (double)(v->images * v->results) / (double)wide + 0.56);
 }
 static int pays(const struct conv *v)

@@ -1,7 +1,10 @@
 /* How convolutions are computed: what each way costs, and which one is taken. */
 #include "conv.h"
 
-enum { NEAR_BYTES = 5 << 16 }; /* of an image that is in the second cache beside what else is there */
+int conv_is_near(const struct conv *v)
+{
+    return v->source.channels * v->source.plane * v->width <= 5 << 16;
+}
 
 int conv_is_flat(const struct conv *v, const struct lattice *l)
 {
@@ -39,7 +42,7 @@ double conv_cost_of(const struct conv *v, int in_place)
     const int lines = conv_is_by_lines(v, l);
     const double computed = lines ? by_lines(v, l) : by_tiles(v, l), runs = wide / row + 1 > 2 ? wide / row + 1 : 2;
     const double split = v->source.split > 1 ? 0.4 * (double)(v->source.channels * v->source.plane) * wide / (taps * (double)v->results) : 0;
-    const int near = are_narrow() && v->source.channels * v->source.plane * v->width <= NEAR_BYTES;
+    const int near = are_narrow() && conv_is_near(v);
     const double waits = are_narrow() && v->rows >= THIN && !near ? 6 / (double)v->kernel : 0, far = lines ? 0.006 : near && v->kernel == 1 ? 0.002 : 0.01;
     if (!in_place) return split + product * (taps > CONV_WHOLE ? 1.08 : 1) + 1 + 1.3 * runs + 200 / taps;
     return split + waits + computed * (v->rows < THIN ? v->rows : product * (1 + far * tiles)) + (row < 2 * wide && !lines ? 5 * runs * v->rows / taps : 0);
