@@ -1,4 +1,4 @@
-"""The order in which ``einsum`` multiplies, and what it refuses."""
+"""The order in which ``einsum`` multiplies, and what it refuses; how stacks of products lie."""
 
 from __future__ import annotations
 
@@ -106,3 +106,9 @@ def test_the_product_of_two_lies_as_its_output_is_written(torch, equation, strid
     sizes = dict(zip("abijkc", (2, 3, 4, 5, 6, 7)))
     operands = [torch.rand(*(sizes[c] for c in term)) for term in equation.split("->")[0].split(",")]
     assert torch.einsum(equation, *operands).stride() == strides
+
+
+def test_stacks_of_outer_products_lie_row_by_row(torch):
+    a, b = torch.ones(3, 2, 1).transpose(0, 1), torch.ones(4, 2, 1).permute(1, 2, 0)
+    for product in (torch.bmm(a, b), torch.baddbmm(torch.ones(3, 4), a, b), torch.matmul(a, b)):
+        assert product.shape == (2, 3, 4) and product.stride() == (12, 4, 1)

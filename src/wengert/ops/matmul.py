@@ -48,7 +48,7 @@ def product(a: Any, b: Any, bias: Any = None) -> Any:
 def _stacked(a: Any, b: Any) -> Any:
     """A stack of products, as a mapped function makes them: outer products, and many rows times one matrix."""
     if a.shape[-1] == 1 and b.shape[-2] == 1:
-        return np.multiply(a, b)
+        return np.multiply(a, b, order="C")
     if (b.ndim == 3 and b.strides[0] == 0 and a.ndim == 3 and 0 < len(a) == len(b) and a.shape[2] == b.shape[1]
             and (a.shape[1] == 1 or a.flags.c_contiguous)):
         rows = a[:, 0] if a.shape[1] == 1 else a.reshape(len(a) * a.shape[1], a.shape[2])
