@@ -178,7 +178,7 @@ def test_statements_that_store(tmp_path, monkeypatch):
     file = tmp_path / "log.py"
     file.write_text(SOURCE)
     name = str(file)
-    monkeypatch.setattr(statements, "user_files", lambda: [name])
+    monkeypatch.setattr(statements, "files_with", lambda word: [name])
     link = holders.Link
     assert statements.storing((link("global", "log", name), link("attribute", "rows"))).place.line == 6
     assert statements.storing((link("global", "table", name),), True).place.line == 8

@@ -40,13 +40,17 @@ class Statement:
         return place is not None and place.file == self.file and self.node.lineno <= place.line <= self.node.end_lineno
 
 
+def _source(file: str) -> str:
+    import linecache
+
+    return "".join(linecache.getlines(file))
+
+
 @lru_cache(64)
 def tree(file: str) -> ast.Module:
     """The source of a file; an empty module if it cannot be read."""
-    import linecache
-
     try:
-        return ast.parse("".join(linecache.getlines(file)))
+        return ast.parse(_source(file))
     except (SyntaxError, ValueError):
         return ast.Module([], [])
 
@@ -75,27 +79,35 @@ def class_of(kind: type) -> Iterator[tuple[str, Any]]:
                 yield file, node
 
 
-def user_files() -> list[str]:
-    """The files of the program."""
-    return [m.__file__ for m in user_modules() if getattr(m, "__file__", None)]
+def files_with(word: str | None) -> Iterator[str]:
+    """The files of the program that have a word in them: those that are worth parsing; None: all of them."""
+    for module in user_modules():
+        file = getattr(module, "__file__", None)
+        if file and (word is None or word in _source(file)):
+            yield file
 
 
-def regions(path: tuple[Link, ...]) -> list[tuple[str, Any]]:
+def regions(path: tuple[Link, ...]) -> Iterator[tuple[str, Any]]:
     """The parts of the source in which what is at the end of a path may be written, the nearest first."""
-    found: list[tuple[str, Any]] = []
     for link in reversed(path):
         if link.kind in ("local", "cell"):
-            found.append((link.owner.co_filename, function_of(link.owner)))
+            yield link.owner.co_filename, function_of(link.owner)
             if link.kind == "cell":
-                found.append((link.owner.co_filename, tree(link.owner.co_filename)))
+                yield link.owner.co_filename, tree(link.owner.co_filename)
         elif link.kind in ("attribute", "self") and isinstance(link.owner, type):
-            found += class_of(link.owner)
+            yield from class_of(link.owner)
         elif link.kind == "global" and link.owner is not None:
-            found.append((link.owner, tree(link.owner)))
+            yield link.owner, tree(link.owner)
     first = path[0]
     if first.kind not in ("local", "self") or len(path) > 1:
-        found += [(file, tree(file)) for file in user_files()]
-    return found
+        for file in files_with(_word(path)):
+            yield file, tree(file)
+
+
+def _word(path: tuple[Link, ...]) -> str | None:
+    """A word without which nothing ``names`` what is at the end of a path."""
+    named = next((link for link in reversed(path) if link.kind not in ("inside", "key", "item")), None)
+    return named.name if named is not None and named.kind != "self" else None
 
 
 def names(e: Any, path: tuple[Link, ...]) -> bool:
@@ -206,7 +218,7 @@ def _other_names(path: tuple[Link, ...]) -> Iterator[tuple[Link, ...]]:
 def _parameters(f: Any, at: Any) -> Iterator[tuple[Link, ...]]:
     """The parameter ``at`` (a position or a name) of the program's functions with the name that ``f`` calls."""
     called = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", None)
-    for file in user_files():
+    for file in files_with(called) if called else ():
         for node in ast.walk(tree(file)):
             if getattr(node, "name", None) != called:
                 continue

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..holders import holds
 from ..places import Place, user_frames
-from ..statements import Statement, function_of, names, regions, tree, user_files
+from ..statements import Statement, files_with, function_of, names, regions, tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +72,7 @@ def _regions(named: str, where: Place, event: Any) -> Iterator[tuple[str, Any]]:
     yield where.file, function_of(event.site[0])
     yield where.file, tree(where.file)
     if "." in named:  # an attribute, of an object that has other names elsewhere
-        yield from ((file, tree(file)) for file in user_files())
+        yield from ((file, tree(file)) for file in files_with(named.rpartition(".")[2]))
 
 
 def _by_any_name(array: Any) -> Place | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...tensor import Tensor
 from ..places import Place, own_variables, user_frames, variables
 from ..places import assignment as attribute
-from ..statements import function_of, tree, user_files
+from ..statements import files_with, function_of, tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ def _place(file: str, value: Any, array: Any) -> Place | None:
 def _in_function(call: ast.Call, array: Any) -> Place | None:
     """The only line of a function of the program that may make NaN."""
     called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
-    for other in user_files():
+    for other in files_with(called) if called else ():
         for node in ast.walk(tree(other)):
             if isinstance(node, ast.FunctionDef) and node.name == called:
                 lines = sorted({risk.lineno for risk in _risks(node, array)})

@@ -10,7 +10,7 @@ from ..findings import Finding
 from ..places import LIBRARY, Place, kind_of, place, variable
 from ..record import told_apart
 from ..rule import Rule
-from ..statements import tree, user_files
+from ..statements import files_with, tree
 from .sources import made_at, origin
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ class Flags(Rule):
     def _place(self, attribute: str, owner: str) -> Place | None:
         """The line that sets it: not one that has set it of tensors; best one of something with the name ``owner``."""
         froze = {place(site) for _, site in self.record.frozen.items()}
-        rows = [row for file in user_files() for row in _settings(file, attribute) if row[0] not in froze]
+        rows = [row for file in files_with(attribute) for row in _settings(file, attribute) if row[0] not in froze]
         return next((where for where, name in rows if name == owner), rows[0][0] if rows else None)
 
 

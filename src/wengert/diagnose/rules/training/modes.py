@@ -19,7 +19,7 @@ from ...findings import Finding
 from ...places import OURS, USER, Place, kind_of, place
 from ...record import ByIdentity
 from ...rule import Rule
-from ...statements import tree, user_files
+from ...statements import files_with, tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -150,7 +150,7 @@ class EvalTraining(Rule):
 
     def _before(self) -> Place | None:
         """Where eval() was called before the diagnosis began: the only call of that name, or where it began."""
-        calls = [Place(file, node.lineno) for file in user_files() for node in ast.walk(tree(file))
+        calls = [Place(file, node.lineno) for file in files_with("eval") for node in ast.walk(tree(file))
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "eval"]
         return calls[0] if len(calls) == 1 else place(self.record.begun)
 
