@@ -320,19 +320,27 @@ _WIDE = (1 << 63) - 1
 _NUMBER_OR_NONE = (int, float, type(None))
 
 
+def _within_numbers(input: Any, min: Any, max: Any) -> Any:
+    """``_clamped`` between Python's numbers that the type of ``input`` has; None of all others."""
+    if type(min) not in _NUMBER_OR_NONE or type(max) not in _NUMBER_OR_NONE or min is None is max:
+        return None
+    if dt.is_half(input.dtype):
+        low, high = -np.inf if min is None else min, np.inf if max is None else max
+        return K.hardtanh(input, low, high) if low == low and high == high else None
+    if input.dtype.kind == "f":
+        exact = all(type(v) is not int or -_EXACT <= v <= _EXACT for v in (min, max))
+        return _limited(input, min, max) if exact else None
+    if input.dtype is dt.I64 and all(v is None or (type(v) is int and -_WIDE <= v <= _WIDE) for v in (min, max)):
+        low, high = (None if v is None else np.array(v, dt.I64) for v in (min, max))
+        return _limited(input, low, high, False)
+    return None
+
+
 def _clamped(input: Any, min: Any, max: Any) -> Any:
     """NaN bounds make everything NaN; where the bounds cross, ``max`` wins."""
-    if type(min) in _NUMBER_OR_NONE and type(max) in _NUMBER_OR_NONE and not (min is None is max):
-        if dt.is_half(input.dtype):
-            low, high = -np.inf if min is None else min, np.inf if max is None else max
-            if low == low and high == high:
-                return K.hardtanh(input, low, high)
-        elif input.dtype.kind == "f" and all(type(v) is not int or -_EXACT <= v <= _EXACT for v in (min, max)):
-            return _limited(input, min, max)
-        elif input.dtype is dt.I64 and all(
-                v is None or (type(v) is int and -_WIDE <= v <= _WIDE) for v in (min, max)):
-            low, high = (None if v is None else np.array(v, dt.I64) for v in (min, max))
-            return _limited(input, low, high, False)
+    found = _within_numbers(input, min, max)
+    if found is not None:
+        return found
     # NumPy's numbers would widen the result
     min, max = (limit.item() if isinstance(limit, np.generic) else limit for limit in (min, max))
     if min is None and max is None:
