@@ -167,3 +167,11 @@ def test_no_slip_is_overlooked(name, slips):
         and (len(name) >= 5 or other[:1].lower() == name[:1].lower())}
     want = sorted((d, other) for other, d in far.items() if d <= allowed)
     assert nearest(name, dir(torch)) == [other for _, other in want[:3]]
+
+
+def test_one_slip_of_each_kind_finds_the_name():
+    for name in (n for n in dir(torch) if len(n) > 4 and not n.startswith("_")):
+        half = len(name) // 2
+        for slip in (name[:half] + "#" + name[half + 1:], name[:half] + "#" + name[half:],
+                name[:half] + name[half + 1:], name[:half] + name[half:half + 2][::-1] + name[half + 2:]):
+            assert nearest(slip, [name, "something_else"]) == [name], slip
