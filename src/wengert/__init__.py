@@ -21,6 +21,7 @@ from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
+from . import _load
 from ._version import __version__
 from .arrays import dtypes as _dtypes
 from .compat import finder as _finder

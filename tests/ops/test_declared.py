@@ -358,4 +358,4 @@ def test_parameters_do_not_take_the_names_of_generated_functions():
         return input
 
     with pytest.raises(ValueError, match="parameter of the name 'op'"):
-        Operator(forward, None, {})
+        Operator(forward, None, {"places": ()}).params  # which makes the fields of the declaration

@@ -7,7 +7,7 @@ runs while it is active, and gives the result. What it does is not recorded: the
 
 from __future__ import annotations
 
-import threading
+from _thread import _local as local  # what threading.local is, without importing threading
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.context import ContextVar
@@ -326,7 +326,7 @@ def below(m: Modes, call: Any, args: Any, kwargs: Any) -> Any:
         set_modes(m)
 
 
-class _Asked(threading.local):
+class _Asked(local):
     calls: tuple[tuple[OpOverload, Any, bool], ...] = ()
 
 

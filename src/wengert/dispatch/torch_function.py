@@ -7,7 +7,7 @@ before they do what Tensor's do; functions call it for an argument of an unknown
 from __future__ import annotations
 
 import functools
-import threading
+from _thread import _local as local  # what threading.local is, without importing threading
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -393,7 +393,7 @@ def has_torch_function(args: Any) -> bool:
     return not skipped() and (bool(modes().functions) or bool(owners_of(args)))
 
 
-class _Skip(threading.local):
+class _Skip(local):
     hops = 0
 
 

@@ -7,7 +7,7 @@ pays nothing.
 
 from __future__ import annotations
 
-import threading
+from _thread import RLock  # what threading.RLock is, without importing threading
 from functools import cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..graph.modes import Modes
 
-_lock = threading.RLock()
+_lock = RLock()
 _watched: set[FunctionType] = set()
 
 _SILENT = frozenset(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state"))

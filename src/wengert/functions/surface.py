@@ -69,7 +69,7 @@ def _attach_method(name: str, op: Any) -> None:
         setattr(Tensor, n, method(name))
         if isinstance(op, Operator) and op.inplace:
             setattr(Tensor, n + "_", inplace_method(name))
-            if "torch" in op.places and len(op.tensors) == 1:
+            if "torch" in op.places and op.unary:
                 PLACES["torch"][n + "_"] = inplace_function(name)
 
 

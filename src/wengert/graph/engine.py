@@ -8,7 +8,7 @@ that was consumed is kept.
 from __future__ import annotations
 
 import itertools
-import threading
+from _thread import _local as local  # what threading.local is, without importing threading
 from functools import partial
 from heapq import heappop, heappush
 from math import inf
@@ -75,7 +75,7 @@ _leaf_order = itertools.count()
 listener: Callable[[Any], Callable[[], None]] | None = None
 
 
-class _Current(threading.local):
+class _Current(local):
     walk: GraphTask | None = None
 
 
@@ -178,6 +178,7 @@ def _intercepted(interceptors: tuple[Interceptor, ...]) -> Any:
 
 def _in_own_thread(work: Callable[..., None], *args: Any) -> None:
     """Run ``work`` in a fresh thread, in a copy of this one's context; its error is raised here, with its traceback."""
+    import threading
     from contextvars import copy_context
 
     context, failed = copy_context(), []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
+from _thread import allocate_lock  # what threading.Lock is, without importing threading
 from typing import Any
 
-_counting = threading.Lock()
+_counting = allocate_lock()
 
 
 class RemovableHandle:

@@ -7,8 +7,8 @@ it made. A gradient enters by the output and leaves by the edges.
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
+from _thread import RLock  # what threading.RLock is, without importing threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ def leaf_sequence() -> float:
 
 
 # held where the first hook of its kind is put on something: another thread may be at it too
-registering = threading.RLock()
+registering = RLock()
 # PyTorch did not generate these
 _QUALIFIED = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices", "NotImplemented"})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pkgutil import iter_modules
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
         found = globals()[name] = NAMESPACES[name] if name in NAMESPACES else LATER[name](name)
         return found
     # which Python's import statement asks for
-    if name.startswith("__") or any(name == module.name for module in iter_modules(__path__)):
+    if name.startswith("__") or PathFinder.find_spec(f"{__name__}.{name}", __path__) is not None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return NAMESPACES.setdefault(name, Namespace(name))
 

@@ -12,7 +12,8 @@ Example (elementary functions are rows of a table that declares each like this):
 *Gradient rule*: one function for each differentiable parameter. ``F`` is the namespace to compute with: in a plain
 backward its functions are the forwards of this table on raw arrays, under ``create_graph=True`` they are the recorded
 operators on tensors, so that one rule serves every order. ``g`` is the gradient of the output (a list of them for
-several differentiable outputs, undefined ones as zeros, or as None with ``undefined=True``). Further parameters say, by
+several differentiable outputs, undefined ones as zeros, or as None with ``undefined=True``; ``outputs`` names them, and
+``outputs=...`` says that there are as many as the arguments ask for). Further parameters say, by
 name, what is saved from the forward: an argument, ``result`` (or an output's name), an ``aux`` value,
 ``NAME_shape`` (only the shape of an argument). Only what the gradients that are needed use is saved. A rule need
 not undo broadcasting or promotion (the engine does), and for complex numbers it is written as for an analytic function:
@@ -96,29 +97,42 @@ _TAKEN = {"op", "quick", "general", "inplace", "renamed_keywords", "more", "mode
 class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
-    __slots__ = ("aliases", "aux", "consts", "covered", "defaults", "differentiable", "doc", "flags", "forward",
-        "inplace", "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name", "nondifferentiable",
-        "opmath", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "push", "rules",
-        "saved", "scalars", "tensor_lists", "tensors", "undefined", "unread", "users", "variadic", "view", "wirtinger",
-        "without", "wrt")
+    __slots__ = ("aliases", "aux", "consts", "covered", "declared", "defaults", "differentiable", "doc", "flags",
+        "forward", "inplace", "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name",
+        "nondifferentiable", "opmath", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted",
+        "push", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "unread", "users", "variadic",
+        "view", "wirtinger", "without", "wrt")
 
-    name: str
-    forward: Callable[..., Any]
     params: tuple[str, ...]
     wrt: tuple[str, ...]
     outputs: tuple[str, ...]
 
     def __init__(self, forward: Callable[..., Any], grad: Any, options: dict[str, Any]) -> None:
-        code = forward.__code__
-        positional, kwonly = code.co_argcount, code.co_kwonlyargcount
-        self.forward = forward
+        self.declared = forward, grad, options
         self.name = options.get("name") or forward.__name__.rstrip("_")
-        self.params = code.co_varnames[: positional + kwonly]
-        taken = _TAKEN.intersection(self.params)
-        if taken:
+        self.places, self.aliases = options["places"], options.get("aliases", ())
+        self.inplace, self.doc = options.get("inplace", False), forward.__doc__ or ""
+
+    @property
+    def unary(self) -> bool:
+        """Whether it is an operator of one tensor."""
+        notes = self.declared[0].__annotations__
+        return sum(notes[p].startswith("Array") for p in notes if p != "return") == 1
+
+    def __getattr__(self, field: str) -> Any:
+        """The rest of the fields is made of the declaration when one is first asked for: imports are faster so."""
+        if field not in Operator.__slots__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {field!r}")
+        self._settle(*self.declared)
+        return object.__getattribute__(self, field)
+
+    def _settle(self, forward: Callable[..., Any], grad: Any, options: dict[str, Any]) -> None:
+        code = forward.__code__
+        positional, self.kwonly = code.co_argcount, code.co_kwonlyargcount
+        self.params = code.co_varnames[: positional + self.kwonly]
+        if taken := _TAKEN.intersection(self.params):
             raise ValueError(f"the operator {self.name} has a parameter of the name {min(taken)!r}, which the "
                 "functions made from declarations use")
-        self.kwonly = kwonly
         given = forward.__defaults__ or ()
         self.defaults = (
             dict(zip(self.params[positional - len(given) : positional], given)) | (forward.__kwdefaults__ or {}))
@@ -129,31 +143,23 @@ class Operator:
         self.flags = frozenset(p for p, v in self.defaults.items() if type(v) is bool)
         self.outputs = options.get("outputs", ("result",))
         self.nondifferentiable = options.get("nondifferentiable", ())
-        shown = () if self.outputs is ... else self.outputs
-        self.undefined = options.get("undefined", False)
-        # carry a gradient
+        shown = ("result",) if self.outputs is ... else self.outputs
         self.differentiable = tuple(i for i, o in enumerate(shown) if o not in self.nondifferentiable)
-        self.aux = options.get("aux", ())
+        self.undefined, self.aux = options.get("undefined", False), options.get("aux", ())
         self.promote = options.get("promote")
         self.promoted = options.get("promoted", self.tensors)
         self.kernel, self.opmath = options.get("kernel"), options.get("opmath", False)
         self.scalars = options.get("scalars", "one" if self.promote and len(self.tensors) > 1 else "")
         self.view, self.lazy = options.get("view", False), options.get("lazy", False)
         self.wirtinger, self.unread = options.get("wirtinger", False), options.get("unread", ())
-        self.inplace = options.get("inplace", False)
-        self.variadic = options.get("variadic")
-        self.places = options["places"]
+        self.variadic, self.without = options.get("variadic"), options.get("without", {})
         self.pointwise, self.linear = options.get("pointwise", False), options.get("linear", False)
-        push = options.get("push")
-        self.push: Any = None if push is None else (push, _names(push, "t"))
-        layout = options.get("layout") or ("elementwise" if self.pointwise or self.promote == "elementwise" else None)
-        self.layout = None if self.view else layout
-        if self.layout not in (None, "rows", "elementwise"):  # these two are seen to where results become tensors
-            self.forward = arranged(forward, self.layout)
-        self.aliases = options.get("aliases", ())
-        self.doc = forward.__doc__ or ""
+        self.push: Any = (push, _names(push, "t")) if (push := options.get("push")) else None
+        usual = "elementwise" if self.pointwise or self.promote == "elementwise" else None
+        self.layout = None if self.view else options.get("layout") or usual
+        # "rows" and "elementwise" are seen to where results become tensors
+        self.forward = forward if self.layout in (None, "rows", "elementwise") else arranged(forward, self.layout)
         self.node_name = options.get("node") or node_name(self.name)
-        self.without: dict[str, str] = options.get("without", {})
         self._rules(grad, options.get("wrt"), options.get("keeps", {}), options.get("shows", ()))
 
     def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]],

@@ -243,10 +243,10 @@ def _split_back(F: Any, g: Any, tensor_shape: Any, sizes: Any, dim: Any) -> Any:
 
 _parts: dict[str, Any] = dict(
     grad=dict(tensor=lambda F, g, tensor_shape, split_size, dim: _split_back(F, g, tensor_shape, split_size, dim)),
-    undefined=True)
+    undefined=True, outputs=...)
 _sized_parts: dict[str, Any] = dict(
     grad=dict(tensor=lambda F, g, tensor_shape, split_sizes, dim: _split_back(F, g, tensor_shape, split_sizes, dim)),
-    undefined=True)
+    undefined=True, outputs=...)
 
 
 @operator(**_parts, view=True, name="split", node="SplitBackward0", places=())
@@ -361,7 +361,7 @@ def _unbind_back(F: Any, g: Any, shape: Any, dim: Any) -> Any:
 
 
 @operator(grad=dict(input=lambda F, g, input_shape, dim: _unbind_back(F, g, input_shape, dim)), view=True,
-    undefined=True)
+    undefined=True, outputs=...)
 def unbind(input: Array, dim=0):
     """All slices along ``dim`` as views without it."""
     if not input.ndim:
@@ -379,10 +379,6 @@ def unsafe_split(tensor: Array, split_size, dim=0):
 def unsafe_split_with_sizes(tensor: Array, split_sizes, dim=0):
     """``split_with_sizes`` into tensors that look at the same memory and do not count as its views."""
     return split_with_sizes.forward(tensor, split_sizes, dim)
-
-
-for _op in (unsafe_split, unsafe_split_with_sizes, split, split_with_sizes, unbind):
-    _op.outputs = ...  # type: ignore[assignment]  # as many as the arguments ask for
 
 
 # -- flattening --------------------------------------------------------------------------------------------------------

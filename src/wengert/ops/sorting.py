@@ -406,7 +406,8 @@ def _no_counts(F: Any, g: Any, counts: Any) -> Any:
     no_derivative("_histogramdd_from_bin_" + ("tensors" if counts is None else "cts"))(F, g)
 
 
-@operator(grad=dict(input=_no_counts, weight=_no_counts), node="NotImplemented", places=())
+@operator(grad=dict(input=_no_counts, weight=_no_counts), node="NotImplemented", places=(),
+    outputs=...)  # as many as there are columns, and one
 def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: Array | None = None, density=False):
     """The counts, then the edges for each column."""
     floating("histogramdd", input)
@@ -424,9 +425,6 @@ def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: 
     if counts is None:
         return [_counted(rows, edges, weights, density), *edges]
     return [np.histogramdd(rows, edges, weights=weights, density=density)[0].astype(input.dtype), *edges]
-
-
-histogramdd.outputs = ...  # as many as there are columns, and one
 
 
 # -- searching and finding ---------------------------------------------------------------------------------------------

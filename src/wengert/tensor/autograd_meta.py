@@ -6,8 +6,8 @@ and views also have a ``Meta``.
 
 from __future__ import annotations
 
-import threading
 import weakref
+from _thread import RLock  # what threading.RLock is, without importing threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -253,7 +253,7 @@ def run_post_accumulate_hooks(hooks: HookDict, leaf: Tensor) -> None:
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
-_leaf_lock = threading.RLock()  # whoever comes in again is a finalizer, or the class of a gradient that dispatches
+_leaf_lock = RLock()  # whoever comes in again is a finalizer, or the class of a gradient that dispatches
 
 
 class AccumulateGrad(Node):

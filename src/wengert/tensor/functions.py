@@ -7,7 +7,7 @@ for operators that a program never calls.
 
 from __future__ import annotations
 
-import threading
+from _thread import RLock  # what threading.RLock is, without importing threading
 from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -94,7 +94,7 @@ def _first_call(*args: Any, **kwargs: Any) -> Any:
     return _self(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
 
 
-_compiling = threading.RLock()
+_compiling = RLock()
 
 
 def compile_stub(f: Any) -> None:

@@ -7,7 +7,7 @@ once for both. Each also has the few functions that the engine needs.
 from __future__ import annotations
 
 import sys
-import threading
+from _thread import _local as local  # what threading.local is, without importing threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,7 +179,7 @@ without_numbers: ContextVar[bool] = ContextVar("wengert_without_numbers", defaul
 in_composite: ContextVar[bool] = ContextVar("wengert_within", default=False)
 
 
-class _Calling(threading.local):
+class _Calling(local):
     # whether a gradient rule or a composite calls operators: C++ code in PyTorch, which separates numbers from tensors
     internal = False
     was_internal = False  # the same for the operator that was dispatched last

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from string import ascii_letters
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,10 +48,9 @@ def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
 def norm(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
     """The root of the sum of squares over the axes, in double precision, of float32 or float64."""
     gone = {d % x.ndim for d in (range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis)}
-    axes = ascii_letters[: x.ndim]
+    axes = list(range(x.ndim))
     with np.errstate(all="ignore"):
-        squares = np.einsum(f"{axes},{axes}->{''.join(c for d, c in enumerate(axes) if d not in gone)}", x, x,
-            dtype=np.float64)
+        squares = np.einsum(x, axes, x, axes, [d for d in axes if d not in gone], dtype=np.float64)
         found = as_array(np.sqrt(squares)).astype(x.dtype, copy=False)
     return found.reshape([1 if d in gone else n for d, n in enumerate(x.shape)]) if keepdims else found
 
