@@ -8,6 +8,7 @@ do not handle; the plain definition does those. Importing this module fails wher
 from __future__ import annotations
 
 import math
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -15,27 +16,11 @@ import numpy as np
 
 from wengert.arrays import _kernels
 from wengert.arrays.float8 import converted
-from wengert.arrays.plain import (
-    alignments,
-    arithmetic,
-    distances,
-    draws,
-    fourier,
-    layout,
-    lines,
-    matrices,
-    rows,
-    sampling,
-    shortcuts,
-    windows,
-)
-from wengert.arrays.plain import attention as _plain_attention
+from wengert.arrays.plain.arithmetic import COSTS
 from wengert.arrays.plain.widen import parameter
-from wengert.arrays.plain.windows import ByColumns, product_in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import ModuleType
     from typing import Any
 
     from wengert.arrays.plain.rows import Needed
@@ -56,7 +41,7 @@ node_fields, unbroken, scopes_in, sites = (_kernels.node_fields, _kernels.unbrok
     _kernels.sites)
 gammas, poissons, ends_at = _kernels.gammas, _kernels.poissons, _kernels.ends_at
 globals().update({name: _kernels.fast(getattr(np, name), cost, name in ("multiply", "divide", "true_divide"))
-    for name, cost in arithmetic.COSTS.items()})
+    for name, cost in COSTS.items()})
 
 
 def _with_parameters(name: str, inputs: int, *defaults: float, exact: bool = False) -> Callable[..., Array]:
@@ -97,27 +82,29 @@ bent_grad, logit_grad = _with_parameters("bent_grad", 3), _with_parameters("logi
 elu, elu_grad = _with_parameters("elu", 1, exact=True), _with_parameters("elu_grad", 2, exact=True)
 
 
-def _or_plain(name: str, module: ModuleType | ByColumns) -> Callable[..., Any]:
+class _Later:
+    """Plain definitions that are loaded when the first of them is needed."""
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._load(), name)
+
+
+(alignments, _attention, distances, draws, fourier, _groups, lapack, layout, lines, matrices, rows, sampling, shortcuts,
+    special, windows) = (_Later(partial(import_module, f"wengert.arrays.plain.{name}")) for name in (
+    "alignments", "attention", "distances", "draws", "fourier", "groups", "lapack", "layout", "lines", "matrices",
+    "rows", "sampling", "shortcuts", "special", "windows"))
+
+
+def _or_plain(name: str, definitions: _Later) -> Callable[..., Any]:
     """The native kernel, and the plain definition for what it does not take."""
-    native, plain = getattr(_kernels, name), getattr(module, name)
-
-    def kernel(*args: Any) -> Any:
-        value = native(*args)
-        return plain(*args) if value is NotImplemented else value
-
-    kernel.__name__ = kernel.__qualname__ = name
-    return kernel
-
-
-def _or_later(name: str, module: str = "lapack") -> Callable[..., Any]:
-    """As ``_or_plain``, of a module that calls kernels itself or is seldom needed: it is imported when it is."""
     native = getattr(_kernels, name)
 
     def kernel(*args: Any) -> Any:
         value = native(*args)
-        if value is NotImplemented:
-            return getattr(import_module(f"wengert.arrays.plain.{module}"), name)(*args)
-        return value
+        return getattr(definitions, name)(*args) if value is NotImplemented else value
 
     kernel.__name__ = kernel.__qualname__ = name
     return kernel
@@ -125,7 +112,7 @@ def _or_later(name: str, module: str = "lapack") -> Callable[..., Any]:
 
 def _in_rows(name: str, first: int = 0) -> Callable[..., Any]:
     """The kernel along an axis, natively of arrays in C order, to which those from argument ``first`` on are copied."""
-    native, plain = getattr(_kernels, name), getattr(lines, name)
+    native = getattr(_kernels, name)
 
     def kernel(*args: Any) -> Any:
         value = native(*args)
@@ -133,7 +120,7 @@ def _in_rows(name: str, first: int = 0) -> Callable[..., Any]:
             return value
         rest = [in_order(a) if type(a) is np.ndarray and not a.flags.c_contiguous else a for a in args[first:]]
         value = native(*args[:first], *rest)
-        return plain(*args) if value is NotImplemented else value
+        return getattr(lines, name)(*args) if value is NotImplemented else value
 
     kernel.__name__ = kernel.__qualname__ = name
     return kernel
@@ -150,12 +137,11 @@ for _module, _names in {
     layout: ("joined", "pieces", "padded", "triangle_places"),
     shortcuts: ("norm", "product", "fold_rows", "square_sum", "stacked", "within", "kept_classes", "class_losses",
         "cross_entropy", "cross_entropy_grad", "where"),
-    _plain_attention: ("attention",),
+    _attention: ("attention",), special: ("series",),
+    lapack: ("lu_factor", "lu_parts", "lu_solve", "solve_once", "inverse", "determinants", "triangular", "cholesky",
+        "orthogonal", "singular", "symmetric", "eigen", "least_squares"),
 }.items():
     globals().update({name: _or_plain(name, _module) for name in _names})
-series = _or_later("series", "special")
-globals().update({name: _or_later(name) for name in ("lu_factor", "lu_parts", "lu_solve", "solve_once", "inverse",
-    "determinants", "triangular", "cholesky", "orthogonal", "singular", "symmetric", "eigen", "least_squares")})
 globals().update({name: _in_rows(name) for name in ("running_sum", "running_product", "running_extreme", "take_along",
     "mode_places")})
 globals().update({name: _in_rows(name, 2) for name in ("put_along", "add_along", "join_along")})
@@ -181,14 +167,13 @@ def attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array
     found = (NotImplemented if needs[3]
         else _kernels.attention_grad(g, query, key, value, mask, causal, scale, *needs[:3]))
     if found is NotImplemented:
-        return _plain_attention.attention_grad(g, query, key, value, mask, causal, scale, needs)
+        return _attention.attention_grad(g, query, key, value, mask, causal, scale, needs)
     return (*found, None)
 
 
 def half_attention(query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float) -> Array:
     found = _kernels.attention(query, key, value, widened(mask), causal, scale)
-    plain = _plain_attention.half_attention
-    return plain(query, key, value, mask, causal, scale) if found is NotImplemented else found
+    return _attention.half_attention(query, key, value, mask, causal, scale) if found is NotImplemented else found
 
 
 def half_attention_grad(g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool,
@@ -395,7 +380,7 @@ def add_windows(seen: Array, size: Ints, kernel: Ints, stride: Ints, padding: In
     return windows.add_windows(seen, size, kernel, stride, padding, dilation) if value is NotImplemented else value
 
 
-_by_columns = ByColumns(im2col, col2im, add_windows, product_in_parts)
+_by_columns = _Later(cache(lambda: windows.ByColumns(im2col, col2im, add_windows, windows.product_in_parts)))
 conv, conv_weight = _or_plain("conv", _by_columns), _or_plain("conv_weight", _by_columns)
 
 
@@ -437,12 +422,12 @@ def half_conv_weight(x: Array, g: Array, shape: Ints, stride: Ints, padding: Int
 
 def _pooled(name: str) -> Callable[..., Array]:
     """Numbers of 16 bits through float32, rounded once."""
-    native, plain = getattr(_kernels, name), getattr(windows, name)
+    native = getattr(_kernels, name)
 
     def kernel(x: Array, *how: Any) -> Array:
         value = native(widened(x), *how)
         if value is NotImplemented:
-            return plain(x, *how)  # type: ignore[no-any-return]
+            return getattr(windows, name)(x, *how)  # type: ignore[no-any-return]
         return cast(value, x.dtype) if is_half(x) else value
 
     return kernel
@@ -465,8 +450,9 @@ def max_pool_values(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilatio
     if is_half(x):
         return cast(max_pool_values(widened(x), kernel, stride, padding, dilation, ceil_mode), x.dtype)
     value = _kernels.max_pool_values(x, ceil_mode, kernel, stride, padding, dilation)
-    plain = windows.max_pool_values
-    return plain(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
+    if value is NotImplemented:
+        return windows.max_pool_values(x, kernel, stride, padding, dilation, ceil_mode)
+    return value
 
 
 mean_between, spread_between = map(_pooled, ("mean_between", "spread_between"))
@@ -483,7 +469,7 @@ def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None,
         eps: float) -> tuple[Array, Array, Array]:
     value = _kernels.group_norm(x, groups, *map(widened, (weight, bias)) if is_half(x) else (weight, bias), eps)
     if value is NotImplemented:
-        value = import_module("wengert.arrays.plain.groups").group_norm(x, groups, weight, bias, eps)
+        value = _groups.group_norm(x, groups, weight, bias, eps)
     return value  # type: ignore[no-any-return]
 
 
@@ -491,8 +477,7 @@ def group_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array 
         needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
     value = _kernels.group_norm_grad(g, x, mean, rstd, widened(weight) if is_half(x) else weight, groups, needed[0])
     if value is NotImplemented:
-        plain = import_module("wengert.arrays.plain.groups").group_norm_grad
-        return plain(g, x, mean, rstd, weight, groups, needed)  # type: ignore[no-any-return]
+        return _groups.group_norm_grad(g, x, mean, rstd, weight, groups, needed)  # type: ignore[no-any-return]
     return value[0], *(cast(v, x.dtype) if there and is_half(x) else v if there else None
         for v, there in zip(value[1:], needed[1:]))
 
@@ -537,8 +522,6 @@ def polygamma(n: int, x: Array) -> Array:
     value = _kernels.trigamma(x) if n == 1 else None
     if value is not None and not np.isinf(value).any():
         return value  # type: ignore[no-any-return]
-    from wengert.arrays.plain import special
-
     return special.polygamma(n, x) if value is None else special.rounded_poles(np.asarray(x), value).astype(value.dtype)
 
 
