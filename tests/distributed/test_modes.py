@@ -11,7 +11,7 @@ from .test_collectives import everyone_done
 
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_losses_are_those_of_one_process(torchrun, count):
-    """``WENGERT_MODES=all`` trains all modes in both types by three and four processes too."""
+    """``WENGERT_MODES=all`` trains all modes in both types and for 100 steps by three and four processes too."""
     everyone_done(torchrun("modes.py", count, timeout=600), count)
 
 
