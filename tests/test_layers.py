@@ -195,3 +195,35 @@ def test_no_optional_library_is_imported():
     loaded = set(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
     assert not loaded & {"torch", "scipy", "sklearn", "matplotlib", "ml_dtypes", "cupy", "tqdm", "pytest"}
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_an_import_leaves_the_collector_as_it_was(collecting):
+    code = (f"import gc; gc.{'enable' if collecting else 'disable'}(); import wengert; "
+        "print(gc.isenabled(), gc.get_freeze_count(), wengert.ones(2).sum().item())")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(collecting), "0", "2.0"]
+
+
+def test_an_import_loads_what_it_needs():
+    code = """
+import sys, numpy
+before = set(sys.modules)
+import wengert
+from wengert.arrays import kernels
+from wengert.ops.operator import TABLE, Operator
+
+def made(op):
+    try:
+        return Operator.params.__get__(op) is not None
+    except AttributeError:
+        return False
+
+print(sum(isinstance(op, Operator) and made(op) for op in TABLE.values()))
+later = {"threading", "string", "pkgutil", *({"wengert.arrays.plain.windows"} if kernels.available else ())}
+print(*(later & {*sys.modules} - before))
+"""
+    made, *loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+        check=True).stdout.split()
+    assert int(made) < 10, "fields of operators are made when one is first asked for"
+    assert not loaded
