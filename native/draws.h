@@ -4,6 +4,8 @@
 
 #include "wengert.h"
 
+#include <numpy/random/bitgen.h>
+
 enum { DRAW_UNIFORM, DRAW_NORMAL, DRAW_INTEGERS };
 
 struct draw {
@@ -14,5 +16,11 @@ struct draw {
 
 /* Fill `n` elements of float32 or float64, of int64 with integers; 0 where the bits are none of NumPy's generators. */
 int draw_numbers(PyObject *bits, struct draw *what, void *to, size n, int type);
+
+/* The next words of 32 bits. */
+void draw_words(bitgen_t *from, uint32_t *to, size n);
+
+/* twister(seed): a generator of those of twister.c, begun from 32 bits */
+PyObject *twister(PyObject *module, PyObject *seed);
 
 #endif

@@ -1,8 +1,6 @@
 /* Numbers from a bit generator of NumPy's (a Mersenne Twister), as PyTorch makes them of its words. */
 #include "draws.h"
 
-#include <numpy/random/bitgen.h>
-
 enum { LANES = 16, PIECE = 64 * LANES };
 
 static bitgen_t *generator_of(PyObject *bits)
@@ -20,22 +18,39 @@ static bitgen_t *generator_of(PyObject *bits)
     return generator;
 }
 
-static inline float single(bitgen_t *from) { return (float)(from->next_uint32(from->state) & 0xffffff) * 0x1p-24f; }
+static inline int64_t joined(uint32_t high, uint32_t low) { return (int64_t)((uint64_t)(high & 0x1fffff) << 32 | low); }
 static inline int64_t mantissa(bitgen_t *from)
 {
-    const uint64_t high = from->next_uint32(from->state) & 0x1fffff;
-    return (int64_t)(high << 32 | from->next_uint32(from->state));
+    const uint32_t high = from->next_uint32(from->state);
+    return joined(high, from->next_uint32(from->state));
 }
 
-static void draw(bitgen_t *from, void *to, size n, int type)
+/* Uniform numbers in [0, 1), times the width plus the lower end, rounded once; or the numerators of float64. */
+static void between(bitgen_t *from, void *to, size n, int type, double low, double width)
 {
-    if (type == NPY_FLOAT)
-        for (size i = 0; i < n; i++) ((float *)to)[i] = single(from);
-    else if (type == NPY_DOUBLE)
-        for (size i = 0; i < n; i++) ((double *)to)[i] = (double)mantissa(from) * 0x1p-53;
-    else
-        for (size i = 0; i < n; i++) ((int64_t *)to)[i] = mantissa(from);
+    const int one = type == NPY_FLOAT, plain = low == 0 && width == 1;
+    uint32_t words[2 * PIECE];
+    for (size at = 0; at < n; at += PIECE) {
+        const size some = n - at < PIECE ? n - at : PIECE;
+        draw_words(from, words, one ? some : 2 * some);
+        float *single = (float *)to + at;
+        double *wide = (double *)to + at;
+        int64_t *whole = (int64_t *)to + at;
+        if (one && plain)
+            for (size i = 0; i < some; i++) single[i] = (float)(int32_t)(words[i] & 0xffffff) * 0x1p-24f;
+        else if (one)
+            for (size i = 0; i < some; i++)
+                single[i] = fmaf((float)(int32_t)(words[i] & 0xffffff) * 0x1p-24f, (float)width, (float)low);
+        else if (type == NPY_DOUBLE && plain)
+            for (size i = 0; i < some; i++) wide[i] = (double)joined(words[2 * i], words[2 * i + 1]) * 0x1p-53;
+        else if (type == NPY_DOUBLE)
+            for (size i = 0; i < some; i++) wide[i] = fma((double)joined(words[2 * i], words[2 * i + 1]) * 0x1p-53, width, low);
+        else
+            for (size i = 0; i < some; i++) whole[i] = joined(words[2 * i], words[2 * i + 1]);
+    }
 }
+
+static void draw(bitgen_t *from, void *to, size n, int type) { between(from, to, n, type, 0, 1); }
 
 static int read_target(PyObject *const *args, Py_ssize_t count, Py_ssize_t expected, int integers)
 {
@@ -63,16 +78,6 @@ static PyObject *fill_uniform(PyObject *module, PyObject *const *args, Py_ssize_
     draw(from, PyArray_DATA(out), PyArray_SIZE(out), PyArray_TYPE(out));
     NPY_END_THREADS
     return Py_NewRef(args[1]);
-}
-
-/* Uniform numbers in [0, 1), times the width plus the lower end, rounded once. */
-static void between(bitgen_t *from, void *to, size n, int type, double low, double width)
-{
-    if (low == 0 && width == 1) draw(from, to, n, type);
-    else if (type == NPY_FLOAT)
-        for (size i = 0; i < n; i++) ((float *)to)[i] = fmaf(single(from), (float)width, (float)low);
-    else
-        for (size i = 0; i < n; i++) ((double *)to)[i] = fma((double)mantissa(from) * 0x1p-53, width, low);
 }
 
 /* fill_between(bits, out, low, width): as `between` */
@@ -203,7 +208,12 @@ static PyObject *fill_below(PyObject *module, PyObject *const *args, Py_ssize_t 
     const size n = PyArray_SIZE(out);
     NPY_BEGIN_THREADS_DEF
     NPY_BEGIN_THREADS_THRESHOLDED(n);
-    for (size i = 0; i < n; i++) to[i] = mantissa(from) < bound;
+    uint32_t words[2 * PIECE];
+    for (size at = 0; at < n; at += PIECE) {
+        const size some = n - at < PIECE ? n - at : PIECE;
+        draw_words(from, words, 2 * some);
+        for (size i = 0; i < some; i++) to[at + i] = joined(words[2 * i], words[2 * i + 1]) < bound;
+    }
     NPY_END_THREADS
     return Py_NewRef(args[1]);
 }
@@ -238,6 +248,17 @@ static PyObject *fill_permutation(PyObject *module, PyObject *const *args, Py_ss
     return Py_NewRef(args[1]);
 }
 
+/* Remainders of 32 bits by one divisor, without divisions (Lemire, Kaser and Kurz, 2019). */
+static void remainders(uint64_t *to, const uint32_t *words, size n, uint32_t divisor, uint64_t base)
+{
+#ifdef __SIZEOF_INT128__
+    const uint64_t inverse = UINT64_MAX / divisor + 1; /* of 1 it wraps to 0, and so are its remainders */
+    for (size i = 0; i < n; i++) to[i] = base + (uint64_t)((unsigned __int128)(inverse * words[i]) * divisor >> 64);
+#else
+    for (size i = 0; i < n; i++) to[i] = base + words[i] % divisor;
+#endif
+}
+
 static void integers(bitgen_t *from, uint64_t *to, size n, uint64_t divisor, uint64_t base, int wide)
 {
     if (wide)
@@ -245,10 +266,15 @@ static void integers(bitgen_t *from, uint64_t *to, size n, uint64_t divisor, uin
             const uint64_t high = from->next_uint32(from->state), word = high << 32 | from->next_uint32(from->state);
             to[i] = base + (divisor ? word % divisor : word);
         }
-    else if (divisor && divisor <= UINT32_MAX)
-        for (size i = 0; i < n; i++) to[i] = base + from->next_uint32(from->state) % (uint32_t)divisor;
     else
-        for (size i = 0; i < n; i++) to[i] = base + from->next_uint32(from->state);
+        for (size at = 0; at < n; at += PIECE) {
+            uint32_t words[PIECE];
+            const size some = n - at < PIECE ? n - at : PIECE;
+            draw_words(from, words, some);
+            if (divisor && divisor <= UINT32_MAX) remainders(to + at, words, some, (uint32_t)divisor, base);
+            else
+                for (size i = 0; i < some; i++) to[at + i] = base + words[i];
+        }
 }
 
 /* fill_integers(bits, out, divisor, base, wide): the base plus remainders of the next words (wide: of 64 bits, the high one first), which
@@ -378,4 +404,4 @@ static PyObject *poissons(PyObject *module, PyObject *const *args, Py_ssize_t co
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef random_methods[] = {METHOD(fill_uniform), METHOD(fill_below), METHOD(fill_normal), METHOD(fill_between),
                                 METHOD(fill_pairs), METHOD(fill_permutation), METHOD(fill_integers), METHOD(gammas),
-                                METHOD(poissons), {NULL, NULL, 0, NULL}};
+                                METHOD(poissons), {"twister", twister, METH_O, NULL}, {NULL, NULL, 0, NULL}};

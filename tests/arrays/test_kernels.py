@@ -2495,3 +2495,46 @@ def test_substitution_with_several_columns(dtype, n, columns):
             np.testing.assert_allclose(solve_triangular(lower.T.astype(dtype), b.astype(dtype), True, unit),
                 np.linalg.solve(np.triu(lower.T, 1) + np.eye(n) if unit else lower.T, b), rtol=0,
                 atol=200 * np.finfo(dtype).eps)
+
+
+@pytest.mark.skipif(not K.available, reason="of the extension")
+@pytest.mark.parametrize("seed", [0, 1, 5489, 2**31, 2**32 - 1])
+def test_the_twister_is_numpys(seed):
+    ours, theirs = K._native.twister(seed), np.random.MT19937(0)
+    np.random.RandomState(theirs).seed(seed)
+    np.testing.assert_array_equal(ours.random_raw(2000), theirs.random_raw(2000))
+    state = theirs.state
+    assert ours.state["state"]["pos"] == state["state"]["pos"]
+    np.testing.assert_array_equal(ours.state["state"]["key"], state["state"]["key"])
+    ours.random_raw(1234)
+    ours.state = state
+    one, two = np.empty(777), np.empty(777)
+    K.fill_uniform(ours, one), K.fill_uniform(theirs, two)
+    np.testing.assert_array_equal(one, two)
+    ours.seed(seed)
+    fresh = np.random.MT19937(0)
+    np.random.RandomState(fresh).seed(seed)
+    np.testing.assert_array_equal(ours.random_raw(3), fresh.random_raw(3))
+
+
+@pytest.mark.skipif(not K.available, reason="of the extension")
+@pytest.mark.parametrize("state", [{}, {"state": {}}, {"state": {"key": [1, 2], "pos": 0}},
+    {"state": {"key": [0] * 624, "pos": 625}}, {"state": {"key": [0] * 624, "pos": -1}},
+    {"state": {"key": ["a"] * 624, "pos": 1}}, None])
+def test_the_twister_refuses_what_is_no_state(state):
+    twister = K._native.twister(3)
+    before = twister.state["state"]["key"]
+    with pytest.raises((KeyError, ValueError, TypeError, AttributeError)):
+        twister.state = state
+    with pytest.raises((AttributeError, TypeError)):
+        del twister.state
+    with pytest.raises(ValueError, match="negative"):
+        twister.random_raw(-1)
+    np.testing.assert_array_equal(twister.state["state"]["key"], before)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100, 65535, 65537, 10**6 + 3, 2**28 - 1, 2**31, 2**32 - 1])
+def test_remainders_of_words(size):
+    bits, other = np.random.MT19937(5), np.random.MT19937(5)
+    out = K.fill_integers(bits, np.empty(3000, np.int64), size, 7, False)
+    np.testing.assert_array_equal(out, 7 + (other.random_raw(3000) % np.uint64(size)).astype(np.int64))

@@ -39,7 +39,7 @@ optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk
 recurrent_twice_walk = _kernels.recurrent_twice_walk
 node_fields, unbroken, scopes_in, sites = (_kernels.node_fields, _kernels.unbroken, _kernels.scopes_in,
     _kernels.sites)
-gammas, poissons, ends_at = _kernels.gammas, _kernels.poissons, _kernels.ends_at
+gammas, poissons, twister, ends_at = _kernels.gammas, _kernels.poissons, _kernels.twister, _kernels.ends_at
 globals().update({name: _kernels.fast(getattr(np, name), cost, name in ("multiply", "divide", "true_divide"))
     for name, cost in COSTS.items()})
 

@@ -1,7 +1,7 @@
 """The Mersenne Twister and the plain numbers made of its 32-bit words.
 
-Source: Matsumoto and Nishimura, "Mersenne Twister" (1998). NumPy's ``MT19937`` supplies the words; what is kept here is
-how PyTorch seeds it, combines its words and writes its state.
+Source: Matsumoto and Nishimura, "Mersenne Twister" (1998). The extension supplies the words (``native/twister.c``), or
+NumPy's ``MT19937``; what is kept here is how PyTorch seeds it, combines its words and writes its state.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ STATE_BYTES = 5056  # of a saved state: the seed, two counters, 624 words of 8 b
 PIECE = 1 << 15  # large arrays are filled in pieces of so many words, so that temporaries stay in the cache
 NATIVE_GAMMAS: Any = getattr(kernels._native, "gammas", None)
 NATIVE_POISSONS: Any = getattr(kernels._native, "poissons", None)
+_TWISTER: Any = getattr(kernels._native, "twister", None)
 _WORDS = 624
 _HALF_WORD = np.uint64(32)
 
@@ -58,7 +59,7 @@ class Stream:
     __slots__ = ("_bits", "_untouched", "seed", "spare", "spare_single")
 
     def __init__(self, seed: int) -> None:
-        self._bits: Any = None  # numpy.random takes 10 ms to import: it waits for the first draw
+        self._bits: Any = None
         self.reseed(seed)
 
     def reseed(self, seed: int) -> None:
@@ -71,15 +72,19 @@ class Stream:
             self._begin()
 
     def _begin(self) -> Any:
-        from numpy.random import MT19937, RandomState
+        seed = self.seed & 0xFFFFFFFF
+        if _TWISTER is not None:
+            self._bits = _TWISTER(seed)
+            return self._bits
+        from numpy.random import MT19937, RandomState  # which take longer to import than the rest of a first draw
 
         if self._bits is None:
             self._bits = MT19937(0)
-        RandomState(self._bits).seed(self.seed & 0xFFFFFFFF)  # the 1998 seeding, not NumPy's SeedSequence
+        RandomState(self._bits).seed(seed)  # the 1998 seeding, not NumPy's SeedSequence
         return self._bits
 
     def _source(self, count: int) -> Any:
-        """NumPy's generator, which ``count`` numbers are about to be drawn from."""
+        """The generator of words, which ``count`` numbers are about to be drawn from."""
         if count:
             self._untouched = False
         return self._bits or self._begin()
