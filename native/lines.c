@@ -235,16 +235,24 @@ static int read_index(struct line_job *job, PyArrayObject *x, PyObject *axis, Py
     return 0;
 }
 
+/* Whether every line is read or written at the same places, and these are inside. */
+static int is_same_for_all(const struct line_job *job)
+{
+    size wrong = job->index_line;
+    for (size k = 0; !job->index_line && k < job->count; k++) wrong |= (uint64_t)job->index[k] >= (uint64_t)job->n;
+    return !wrong;
+}
+
 /* ACTION(a place in the long array, a place in the one of the index's shape); lines are done in full by one thread, so that
  * what is written to a place does not depend on the number of threads. Rows in memory (`inner` 1) have a loop of their own, and so
- * have rows with one place for all of their numbers. */
+ * have rows with one place for all of their numbers; places that all lines share are looked at once (`known`). */
 #define ALONG_CHECK                                                                                \
-    if ((uint64_t)*index >= (uint64_t)n) {                                                         \
+    if (!known && (uint64_t)*index >= (uint64_t)n) {                                               \
         job->failed = 1;                                                                           \
         return;                                                                                    \
     }
 #define DEFINE_ALONG(name, LONG, SHORT, ACTION)                                                    \
-    static inline void name##_line(struct line_job *job, LONG *lines, SHORT *values, const int64_t *index, size n, size count, size inner, size next) \
+    static inline void name##_line(struct line_job *job, LONG *lines, SHORT *values, const int64_t *index, size n, size count, size inner, size next, int known) \
     {                                                                                              \
         for (size k = 0; k < count; k++)                                                           \
             for (size i = 0; i < inner; i++, index++, values += next) {                            \
@@ -255,6 +263,7 @@ static int read_index(struct line_job *job, PyArrayObject *x, PyObject *axis, Py
     }                                                                                              \
     static inline void name##_rows(struct line_job *job, LONG *lines, SHORT *row, const int64_t *index, size n, size count, size inner, size next) \
     {                                                                                              \
+        const int known = 0;                                                                       \
         for (size k = 0; k < count; k++, index++, row += next * inner) {                           \
             ALONG_CHECK                                                                            \
             LONG *restrict to = lines + *index * inner;                                            \
@@ -270,6 +279,7 @@ static int read_index(struct line_job *job, PyArrayObject *x, PyObject *axis, Py
     {                                                                                              \
         struct line_job *job = context;                                                            \
         const size n = job->n, inner = job->inner, count = job->count;                             \
+        const int known = inner == 1 && !job->one && is_same_for_all(job);                         \
         (void)chunk;                                                                               \
         for (size o = begin; o < end && !job->failed; o++) {                                       \
             LONG *lines = (LONG *)job->x + o * n * inner;                                          \
@@ -277,9 +287,10 @@ static int read_index(struct line_job *job, PyArrayObject *x, PyObject *axis, Py
             const int64_t *index = job->index + o * job->index_line;                               \
             if (job->index_step != inner && job->one) name##_rows(job, lines, values, index, n, count, inner, 0); \
             else if (job->index_step != inner) name##_rows(job, lines, values, index, n, count, inner, 1); \
-            else if (job->one) name##_line(job, lines, values, index, n, count, inner, 0);         \
-            else if (inner == 1) name##_line(job, lines, values, index, n, count, 1, 1);           \
-            else name##_line(job, lines, values, index, n, count, inner, 1);                       \
+            else if (job->one) name##_line(job, lines, values, index, n, count, inner, 0, 0);      \
+            else if (known) name##_line(job, lines, values, index, n, count, 1, 1, 1);             \
+            else if (inner == 1) name##_line(job, lines, values, index, n, count, 1, 1, 0);        \
+            else name##_line(job, lines, values, index, n, count, inner, 1, 0);                    \
         }                                                                                          \
     }
 #define DEFINE_READ_AND_WRITE(bits)                                                                         \

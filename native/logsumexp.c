@@ -1,4 +1,4 @@
-/* log(sum(exp(x))) along an axis, and its gradient. */
+/* log(sum(exp(x))) along an axis, and its gradient; losses of classes, cross-entropy among them. */
 #include "wengert.h"
 
 #include "pool.h"
@@ -169,5 +169,194 @@ static PyObject *logsumexp_grad(PyObject *module, PyObject *const *args, Py_ssiz
     return (PyObject *)out;
 }
 
+/* ---- losses of classes ---- */
+
+/* Numbers of classes, row by row, where x has its numbers, the classes in axis 1; the index has an axis 1 of one element. */
+static int are_classes(PyObject *x, PyObject *classes, int with_axis)
+{
+    PyArrayObject *scores = (PyArrayObject *)x, *t = (PyArrayObject *)classes;
+    if (!is_real(x) || PyArray_NDIM(scores) < 2 || !PyArray_SIZE(scores) || !PyArray_Check(classes) || PyArray_TYPE(t) != NPY_INT64 ||
+        !PyArray_ISCARRAY_RO(t) || PyArray_NDIM(t) != PyArray_NDIM(scores) - !with_axis || (with_axis && PyArray_DIM(t, 1) != 1))
+        return 0;
+    for (int k = 0; k < PyArray_NDIM(scores); k++)
+        if (k != 1 && PyArray_DIM(scores, k) != PyArray_DIM(t, k - (k > 1 && !with_axis))) return 0;
+    return 1;
+}
+
+struct classes {
+    const int64_t *target;
+    int64_t *index, ignored, absent; /* absent: the index of what is ignored */
+    size n, inner, places;
+    int mean;
+};
+
+/* Every place: of block after block of `inner` columns, which begin at `start` among the numbers of all classes. */
+#define EVERY_PLACE(c)                                                                                  \
+    for (size at = 0, start = 0; at < (c)->places; start += (c)->n * (c)->inner)                        \
+        for (size column = start; column < start + (c)->inner; column++, at++)
+
+#define DEFINE_CLASSES(SUFFIX, REAL)                                                                                    \
+    /* Losses, and what each is multiplied by in the gradient; gives the sum of weights. */                             \
+    static REAL lose_##SUFFIX(const struct classes *c, REAL *loss, REAL *scale, REAL *lse, const REAL *x, const REAL *weight) \
+    {                                                                                                                   \
+        double total = 0;                                                                                               \
+        EVERY_PLACE(c)                                                                                                  \
+        {                                                                                                               \
+            const int64_t class = c->target[at];                                                                        \
+            const int kept = class != c->ignored;                                                                       \
+            const REAL w = kept ? weight ? weight[class] : 1 : 0;                                                       \
+            if (lse) lse[at] += lse[at] - lse[at]; /* beside an infinite one nothing is a number */                     \
+            loss[at] = kept ? ((lse ? lse[at] : 0) - x[column + class * c->inner]) * w : 0;                             \
+            c->index[at] = kept ? class : c->absent;                                                                    \
+            scale[at] = -w, total += w;                                                                                 \
+        }                                                                                                               \
+        for (size at = 0; c->mean && at < c->places; at++)                                                              \
+            scale[at] = c->target[at] == c->ignored ? 0 : scale[at] / (REAL)total;                                      \
+        return (REAL)total;                                                                                             \
+    }                                                                                                                   \
+    static REAL sum_of_##SUFFIX(const REAL *loss, size count, double divisor)                                           \
+    {                                                                                                                   \
+        double total;                                                                                                   \
+        kernels->sum_rows_##SUFFIX(&total, loss, 1, count);                                                             \
+        return (REAL)(total / divisor);                                                                                 \
+    }                                                                                                                   \
+    /* Less the factor where the class is, and not a number where what is left out would spoil it. */                   \
+    static void without_classes_##SUFFIX(const struct classes *c, REAL *out, const REAL *scale, const REAL *lse)        \
+    {                                                                                                                   \
+        EVERY_PLACE(c)                                                                                                  \
+        {                                                                                                               \
+            const REAL spoilt = lse[at] - lse[at];                                                                      \
+            for (size k = 0; spoilt != 0 && k < c->n; k++) out[column + k * c->inner] = spoilt;                         \
+            if (c->inner > 1 && c->target[at] >= 0) out[column + c->target[at] * c->inner] -= scale[at];                \
+        }                                                                                                               \
+    }
+DEFINE_CLASSES(f32, float)
+DEFINE_CLASSES(f64, double)
+
+/* The first class that is none, or -1 where all are; `ignored` is one. */
+static int64_t wrong_class(const struct classes *c, int *found)
+{
+    for (size at = 0; at < c->places; at++)
+        if (c->target[at] != c->ignored && (c->target[at] < 0 || c->target[at] >= c->n)) {
+            *found = 1;
+            return c->target[at];
+        }
+    return *found = 0;
+}
+
+/* class_losses(x, target, weight | None, ignored, reduction, softmax) -> (loss, logsumexp | None, index, scale, sum of weights) */
+static PyObject *class_losses(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
+    if (!are_classes(args[0], args[1], 0) || !PyUnicode_Check(args[4])) NOT_HANDLED();
+    PyArrayObject *t = (PyArrayObject *)args[1], *w = args[2] == Py_None ? NULL : (PyArrayObject *)args[2];
+    const npy_intp n = PyArray_DIM((PyArrayObject *)args[0], 1);
+    if (w && (!is_like(args[2], args[0]) || PyArray_NDIM(w) != 1 || PyArray_DIM(w, 0) != n || !PyArray_ISCARRAY_RO(w))) NOT_HANDLED();
+    struct classes c = {.target = PyArray_DATA(t), .ignored = PyLong_AsLongLong(args[3]), .n = n, .places = PyArray_SIZE(t),
+                        .mean = PyUnicode_CompareWithASCIIString(args[4], "mean") == 0};
+    if (c.ignored == -1 && PyErr_Occurred()) return NULL;
+    int wrong;
+    const int64_t which = wrong_class(&c, &wrong);
+    if (wrong) return PyErr_Format(PyExc_IndexError, "Target %lld is out of bounds.", (long long)which);
+    const int softmax = args[5] == Py_True, whole = PyUnicode_CompareWithASCIIString(args[4], "none") != 0;
+    PyArrayObject *x = contiguous(args[0]), *lse = NULL, *index = NULL, *loss = NULL, *scale = NULL, *sum = NULL, *total = NULL;
+    if (!x) return NULL;
+    npy_intp shape[NPY_MAXDIMS];
+    for (int k = 0; k < PyArray_NDIM(x); k++) shape[k] = k == 1 ? 1 : PyArray_DIM(x, k);
+    index = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), shape, NPY_INT64);
+    loss = new_like(x, PyArray_NDIM(t), PyArray_DIMS(t)), scale = new_like(x, PyArray_NDIM(t), PyArray_DIMS(t));
+    if (softmax) lse = new_like(x, PyArray_NDIM(t), PyArray_DIMS(t));
+    total = new_like(x, 0, NULL), sum = whole ? new_like(x, 0, NULL) : NULL;
+    if (!index || !loss || !scale || !total || (softmax && !lse) || (whole && !sum)) goto fail;
+    c.index = PyArray_DATA(index), c.absent = softmax ? -1 : 0, c.inner = columns_behind(x, 1);
+    if (softmax) {
+        struct lse_job job = {.type = PyArray_TYPE(x), .x = PyArray_BYTES(x), .out = PyArray_BYTES(lse), .n = n, .inner = c.inner};
+        run(&job, c.places / c.inner);
+    }
+#define LOSE(REAL, SUFFIX)                                                                                              \
+    {                                                                                                                   \
+        const REAL all = lose_##SUFFIX(&c, PyArray_DATA(loss), PyArray_DATA(scale), lse ? PyArray_DATA(lse) : NULL, PyArray_DATA(x), \
+                                       w ? PyArray_DATA(w) : NULL);                                                     \
+        *(REAL *)PyArray_DATA(total) = all;                                                                             \
+        if (whole) *(REAL *)PyArray_DATA(sum) = sum_of_##SUFFIX(PyArray_DATA(loss), c.places, c.mean ? all : 1);        \
+    }
+    if (PyArray_TYPE(x) == NPY_FLOAT) LOSE(float, f32) else LOSE(double, f64)
+#undef LOSE
+    if (whole) {
+        Py_DECREF(loss);
+        loss = sum;
+    }
+    Py_DECREF(x);
+    return Py_BuildValue("NNNNN", loss, lse ? (PyObject *)lse : Py_NewRef(Py_None), index, scale, total);
+fail:
+    Py_DECREF(x);
+    Py_XDECREF(lse);
+    Py_XDECREF(index);
+    Py_XDECREF(loss);
+    Py_XDECREF(scale);
+    Py_XDECREF(sum);
+    Py_XDECREF(total);
+    return NULL;
+}
+
+struct slope_job {
+    struct lse_job job;
+    const int64_t *target;
+};
+
+static void slope_task(void *context, size begin, size end, int chunk)
+{
+    const struct slope_job *s = context;
+    const struct lse_job *job = &s->job;
+    const size n = job->n;
+    (void)chunk;
+    if (job->type == NPY_FLOAT)
+        kernels->cross_entropy_grad_f32((float *)job->out + begin * n, (const float *)job->x + begin * n, (const float *)job->lse + begin,
+                                        (const float *)job->g + begin, s->target + begin, end - begin, n);
+    else
+        kernels->cross_entropy_grad_f64((double *)job->out + begin * n, (const double *)job->x + begin * n, (const double *)job->lse + begin,
+                                        (const double *)job->g + begin, s->target + begin, end - begin, n);
+}
+
+/* cross_entropy_grad(g: of all, or of each; scale, x, index, logsumexp: of class_losses) -> gradient of x */
+static PyObject *cross_entropy_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
+    if (!are_classes(args[2], args[3], 1)) NOT_HANDLED();
+    PyArrayObject *t = (PyArrayObject *)args[3];
+    const size n = PyArray_DIM((PyArrayObject *)args[2], 1), places = PyArray_SIZE(t);
+    for (int k = 0; k < 5; k += k == 1 ? 3 : 1)
+        if (!is_like(args[k], args[2]) || (PyArray_SIZE((PyArrayObject *)args[k]) != places && (k || PyArray_NDIM((PyArrayObject *)args[k])))) NOT_HANDLED();
+    PyArrayObject *g = contiguous(args[0]), *scale = (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)args[1], NPY_CORDER), *x = contiguous(args[2]);
+    PyArrayObject *lse = contiguous(args[4]), *out = x ? new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)) : NULL;
+    if (g && scale && lse && out) {
+        struct slope_job s = {{PyArray_TYPE(x), PyArray_BYTES(x), PyArray_BYTES(scale), PyArray_BYTES(lse), PyArray_BYTES(out), n, columns_behind(x, 1)},
+                              PyArray_DATA(t)};
+        const struct classes c = {.target = s.target, .n = n, .inner = s.job.inner, .places = places};
+        const size step = PyArray_NDIM(g) ? 1 : 0;
+#define SCALE(REAL)                                                                                                    \
+    for (size at = 0; at < places; at++)                                                                               \
+        ((REAL *)s.job.g)[at] = s.target[at] < 0 ? 0 : -((const REAL *)PyArray_DATA(g))[at * step] * ((const REAL *)s.job.g)[at];
+        if (s.job.type == NPY_FLOAT) { SCALE(float) } else { SCALE(double) }
+#undef SCALE
+        if (s.job.inner > 1) run(&s.job, places / s.job.inner);
+        else {
+            const int chunks = pool_chunks(places, 0.6 * n);
+            Py_BEGIN_ALLOW_THREADS
+            pool_run(slope_task, &s, places, chunks);
+            Py_END_ALLOW_THREADS
+        }
+        if (s.job.type == NPY_FLOAT) without_classes_f32(&c, PyArray_DATA(out), PyArray_DATA(scale), PyArray_DATA(lse));
+        else without_classes_f64(&c, PyArray_DATA(out), PyArray_DATA(scale), PyArray_DATA(lse));
+    } else Py_CLEAR(out);
+    Py_XDECREF(g);
+    Py_XDECREF(scale);
+    Py_XDECREF(x);
+    Py_XDECREF(lse);
+    return (PyObject *)out;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef logsumexp_methods[] = {METHOD(logsumexp), METHOD(logsumexp_grad), {NULL, NULL, 0, NULL}};
+PyMethodDef logsumexp_methods[] = {METHOD(logsumexp), METHOD(logsumexp_grad), METHOD(class_losses), METHOD(cross_entropy_grad), {NULL, NULL, 0, NULL}};

@@ -1953,41 +1953,80 @@ def test_sum_of_other_layouts_and_of_many():
         K.sum(x, 2)
 
 
-@pytest.mark.parametrize("ignored", [-100, 0, 2, -1])
-@pytest.mark.parametrize("target", [[], [1, 0, 2], [-100, 2, -100], [0, -1, 0], [-7, 2, 1]])
-def test_kept_classes(target, ignored):
-    whole = np.array(target, np.int64)
-    for classes in (whole, np.repeat(whole, 3)[::3], whole[::-1].copy()[::-1]):
-        found, count = K.kept_classes(classes, ignored)
-        want, wanted = K.plain("kept_classes")(classes, ignored)
-        kept = [t for t in target if t != ignored]
-        assert count == wanted == (-1 if any(t < 0 for t in kept) else len(kept))
-        assert found.tolist() == want.tolist() == [-1 if t == ignored else t for t in target]
-        assert found.dtype == np.int64
-        assert not np.shares_memory(found, classes)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-def test_cross_entropy(dtype):
+@pytest.mark.parametrize("shape", [(50, 11), (3, 40), (2, 3, 4), (3, 5, 2, 3), (2, 5, 30, 31), (2, 300, 3), (1, 1)])
+@pytest.mark.parametrize("softmax", [True, False])
+def test_losses_of_classes(dtype, shape, softmax):
     rng = np.random.default_rng(15)
-    x = (rng.standard_normal((50, 11)) * 3).astype(dtype)
-    target = rng.integers(0, 11, 50)
-    target[::7] = -100
-    g = rng.standard_normal(50).astype(dtype)
-    (loss, lse), (want, want_lse) = K.cross_entropy(x, target), K.plain("cross_entropy")(x, target)
-    close(loss, want, scale=20)
-    close(lse, want_lse, scale=4)
-    close(K.cross_entropy_grad(g, x, target, lse), K.plain("cross_entropy_grad")(g, x, target, lse), scale=8)
-    assert not loss[::7].any()
-    assert not K.cross_entropy_grad(g, x, target, lse)[::7].any()
-    log_softmax = K.plain("log_softmax")(x.astype(np.float64))
-    counted = np.flatnonzero(target >= 0)
-    rtol = 0.01 if dtype is np.float16 else 1e-5
-    np.testing.assert_allclose(loss[counted], -log_softmax[counted, target[counted]], rtol=rtol)
-    for function in (lambda t: K.cross_entropy(x, t), lambda t: K.cross_entropy_grad(g, x, t, lse)):
-        with pytest.raises(IndexError, match="Target 11 is out of bounds"):
-            function(np.where(target < 0, 11, target))
-    assert K.cross_entropy(np.zeros((0, 3), dtype), np.zeros(0, np.int64))[0].shape == (0,)
+    x = (rng.standard_normal(shape) * 3).astype(dtype)
+    target = rng.integers(0, shape[1], shape[:1] + shape[2:])
+    weight = rng.random(shape[1]).astype(dtype)
+    left_out = target.copy()
+    left_out.flat[::7] = -100
+    log_p = K.plain("log_softmax")(x.astype(np.float64), 1) if softmax else x.astype(np.float64)
+    rtol = 0.02 if dtype is np.float16 else 1e-4 if dtype is np.float32 else 1e-12
+    cases = itertools.product([target, left_out], [-100, 0], [None, weight], ["none", "sum", "mean"])
+    for classes, ignored, w, reduction in cases:
+        if ignored == 0 and classes is left_out:
+            continue
+        arguments = x, classes, w, ignored, reduction, softmax
+        found, want = K.class_losses(*arguments), K.plain("class_losses")(*arguments)
+        kept = classes != ignored
+        safe = np.where(kept, classes, 0)
+        factor = kept * (1.0 if w is None else w.astype(np.float64)[safe])
+        each = np.where(kept, -np.take_along_axis(log_p, safe[:, None], 1)[:, 0] * factor, 0)
+        total = factor.sum()
+        with np.errstate(all="ignore"):
+            exact = each if reduction == "none" else each.sum() if reduction == "sum" else each.sum() / total
+        for loss, lse, index, scale, weights in (found, want):
+            np.testing.assert_allclose(loss, exact, rtol=rtol, atol=rtol)
+            assert (lse is not None) == softmax
+            assert index.shape == (shape[0], 1, *shape[2:])
+            assert (index[:, 0] == np.where(kept, classes, -1 if softmax else 0)).all()
+            np.testing.assert_allclose(weights, total, rtol=rtol, atol=rtol)
+            if total:
+                np.testing.assert_allclose(scale, -factor / total if reduction == "mean" else -factor, rtol=rtol)
+            assert {loss.dtype, scale.dtype, weights.dtype} == {np.dtype(dtype)}
+        if not softmax or not total:
+            continue
+        for g in (np.array(0.7, dtype), rng.standard_normal(classes.shape).astype(dtype)):
+            slope = K.cross_entropy_grad(g, found[3], x, found[2], found[1])
+            close(slope, K.plain("cross_entropy_grad")(g, found[3], x, found[2], found[1]), scale=8)
+            assert not np.moveaxis(slope, 1, -1)[~kept].any()
+
+
+@pytest.mark.parametrize("shape", [(9, 11), (40, 33), (2, 3, 4)])
+def test_losses_of_odd_scores(shape):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal(shape).astype(np.float32)
+    target = np.ones(shape[:1] + shape[2:], np.int64)
+    target[1] = -100
+    one = np.float32(1).reshape(())
+    for odd in (np.nan, np.inf, -np.inf):
+        y = x.copy()
+        y[0, 2], y[1, 0] = odd, odd
+        loss, lse, index, scale, _ = K.class_losses(y, target, None, -100, "none", True)
+        slope = K.cross_entropy_grad(one, scale, y, index, lse)
+        fine = odd == -np.inf  # one class of a score that is impossible
+        assert (np.isfinite(loss[0]) == fine).all()
+        assert not loss[1].any()
+        assert (np.isnan(slope[:2]) != fine).all()
+        assert np.isfinite(slope[2:]).all()
+        want = K.plain("class_losses")(y, target, None, -100, "none", True)
+        np.testing.assert_allclose(loss, want[0], rtol=1e-5)
+        exact = K.plain("cross_entropy_grad")(one, want[3], y, want[2], want[1])
+        np.testing.assert_allclose(slope, exact, rtol=1e-4, atol=1e-6)
+
+
+def test_classes_that_are_none():
+    x = np.zeros((4, 3), np.float32)
+    for wrong, softmax in itertools.product([3, -1, 99], [True, False]):
+        for losses in (K.class_losses, K.plain("class_losses")):
+            with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+                losses(x, np.array([0, -100, wrong, 1]), None, -100, "mean", softmax)
+    for wrong in ([0, 0, 3], np.arange(6).reshape(3, 2)):  # other shapes
+        with pytest.raises((ValueError, IndexError)):
+            K.class_losses(x, np.array(wrong), None, -100, "mean", True)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.complex128, np.bool_])

@@ -61,7 +61,7 @@ FAMILIES = {
     "attention": ("attention", "attention_grad", "half_attention", "half_attention_grad"),
     "steps": ("optimizer_update", "recurrent_twice_walk", "recurrent_walk"),
     "shortcuts": ("sum", "mean", "norm", "product", "sum_of_numbers", "fold_rows", "square_sum", "masked_scale", "dot",
-        "stacked", "has_nan", "within", "kept_classes", "class_losses", "cross_entropy", "cross_entropy_grad", "where"),
+        "stacked", "has_nan", "within", "class_losses", "cross_entropy_grad", "where"),
 }
 FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
 

@@ -139,7 +139,11 @@ def add_at_places(out: Any, indices: Any, values: Any) -> bool:
         rest = out.shape[before + n :]
         wanted = (*outer, *places.shape, *rest)
         values = in_rows(values if values.shape == wanted else np.broadcast_to(values, wanted))
-        K.add_at(out.reshape(-1, *rest), in_each(places, prod(outer), prod(shape)), values)
+        if before:
+            lines, inner = prod(outer), prod(rest)
+            add_to_each(out.reshape(lines, prod(shape), inner), places, values.reshape(lines, places.size, inner))
+        else:
+            K.add_at(out.reshape(-1, *rest), places, values)
     except IndexError:  # which NumPy explains
         return False
     return True
@@ -155,6 +159,16 @@ def in_each(places: Any, lines: int, n: int) -> Any:
             raise IndexError("index out of range in self")
         places = places % n
     return (np.arange(0, lines * n, n)[:, None] + places).reshape(-1)
+
+
+def add_to_each(out: Any, places: Any, values: Any) -> None:
+    """Add ``values`` ``(lines, m, inner)`` at ``places`` of each line to the contiguous ``out`` ``(lines, n, inner)``."""
+    lines, n, inner = out.shape
+    if lines > 1 and type(out) is np.ndarray and out.dtype.char in "fd" and K.within(places, 0, n - 1):
+        shared = K.restrided(in_rows(places.reshape(-1)), values.shape, (0, 1, 0))
+        K.add_along(out, 1, shared, values)
+    else:
+        K.add_at(out.reshape(-1, inner), in_each(places, lines, n), values.reshape(-1, inner))
 
 
 def _flat_places(named: Any, shape: tuple[int, ...]) -> Any:

@@ -171,22 +171,46 @@ def taken(found: Any, a: Any, indices: Any) -> Any:
 
 
 def taken_whole(a: Any, indices: Any) -> Any:
-    """What lies at one array of indices after whole dimensions (None) of a contiguous ``a``: NumPy's ``take`` copies
-    what follows as it lies. None of other indices; how far apart those in order lie does not matter.
+    """What lies at one array of indices after whole dimensions (None) of ``a``: NumPy's ``take`` copies what follows as
+    it lies. None of other indices, and where the order of dimensions would be another; how far apart those in order lie
+    does not matter.
     """
     index = indices[-1] if indices else None
     if (type(index) is not np.ndarray or index.dtype is not _INDICES or type(a) is not np.ndarray
-            or not (index.flags.c_contiguous or index.ndim == 1 or _descends(index))
-            or len(indices) > a.ndim or not a.flags.c_contiguous or a.dtype.kind not in "fiubc"
+            or not (index.flags.c_contiguous or index.ndim == 1 or _descends(index.shape, index.strides))
+            or len(indices) > a.ndim or a.dtype.kind not in "fiubc"
             or any(i is not None for i in indices[:-1])):
         return None
-    return a.take(index, len(indices) - 1)
+    d = len(indices) - 1
+    if a.flags.c_contiguous:
+        return slices_at(a, d, index)
+    if index.ndim != 1 or index.size * 4 < a.shape[d]:  # else it may be copied as a whole
+        return None
+    if not _descends(a.shape[:d] + a.shape[d + 1 :], a.strides[:d] + a.strides[d + 1 :]):
+        return None
+    order = sorted(range(a.ndim), key=a.strides.__getitem__, reverse=True)
+    if order == list(range(a.ndim)) or a.size < _MANY:
+        return slices_at(a, d, index)
+    found = slices_at(a.transpose(order), order.index(d), index)
+    return K.in_order(found.transpose(sorted(range(a.ndim), key=order.__getitem__)))
 
 
-def _descends(a: np.ndarray) -> bool:
-    """Whether ``a`` lies row by row, with gaps, so that no other order of its dimensions is possible."""
-    steps = a.strides
-    return 1 not in a.shape and steps[-1] > 0 and all(s > t for s, t in pairwise(steps))
+_MANY = 4096
+
+
+def slices_at(a: np.ndarray, d: int, index: np.ndarray) -> np.ndarray:
+    """``a.take(index, d)``: of the last dimension of many rows by a kernel, as NumPy copies number by number."""
+    if (not 0 < d == a.ndim - 1 or a.size < _MANY or not K.available or index.dtype is not _INDICES or index.ndim != 1
+            or not index.flags.c_contiguous or not index.size or a.dtype.itemsize > 8
+            or not K.within(index, 0, a.shape[d] - 1)):
+        return a.take(index, d)
+    places = K.restrided(index, (*a.shape[:-1], index.size), (0,) * d + (1,))
+    return K.take_along(np.ascontiguousarray(a), d, places)
+
+
+def _descends(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
+    """Whether numbers lie row by row, with gaps, so that no other order of the dimensions is possible."""
+    return 1 not in shape and min(steps, default=1) > 0 and all(s > t for s, t in pairwise(steps))
 
 
 def expanded(a: Any, sizes: tuple[int, ...]) -> Any:

@@ -163,13 +163,17 @@ def _class_shapes(input: Any, target: Any) -> None:
         raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {found}")
 
 
-def _is_everyday(input: Any, target: Any) -> bool:
-    """Whether rows of scores and their classes are of the most usual kind."""
+def _is_everyday(input: Any, target: Any, weight: Any) -> bool:
+    """Whether scores, their classes and the weights of these are of the most usual kind."""
     if type(input) not in classes.PLAIN or type(target) not in classes.PLAIN:
         return False
     x, labels = input._wg_data, target._wg_data
-    rows = bool(labels.ndim == 1 and x.ndim == 2 and len(x) == len(labels))
-    return rows and labels.dtype.char == "l" and (x.dtype.kind == "f" or is_half(x.dtype))
+    if labels.dtype.char != "l" or not (x.dtype.kind == "f" or is_half(x.dtype)):
+        return False
+    if weight is not None and (type(weight) not in classes.PLAIN or weight.requires_grad
+            or weight._wg_data.shape != x.shape[1:2] or weight._wg_data.dtype != x.dtype):
+        return False
+    return bool(x.ndim > 1 and labels.shape == x.shape[:1] + x.shape[2:])
 
 
 def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
@@ -224,8 +228,9 @@ def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = No
         reduce: Any = None, reduction: str = "mean") -> Tensor:
     """Negative log-likelihood of class numbers ``target`` under log-probabilities ``input`` ``(N, C, ...)``."""
     reduction = checked(legacy(size_average, reduce, reduction))
-    if weight is None and _is_everyday(input, target):
-        return function("nll")(input, target._wg_data, None, reduction, ignore_index)
+    if _is_everyday(input, target, weight):
+        w = None if weight is None else weight._wg_data
+        return function("nll")(input, target._wg_data, w, reduction, ignore_index)
     return _class_loss("nll", input, target, weight, reduction, ignore_index)
 
 
@@ -240,8 +245,9 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     0.6931471824645996
     """
     reduction = checked(legacy(size_average, reduce, reduction))
-    if weight is None and label_smoothing == 0.0 and _is_everyday(input, target):
-        return function("cross_entropy_index")(input, target._wg_data, None, reduction, ignore_index)
+    if label_smoothing == 0.0 and _is_everyday(input, target, weight):
+        w = None if weight is None else weight._wg_data
+        return function("cross_entropy_index")(input, target._wg_data, w, reduction, ignore_index)
     if label_smoothing < 0.0 or label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if input._wg_data.shape == target._wg_data.shape:

@@ -11,7 +11,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.errors import alert
-from ..arrays.reduce import in_each, wide_type
+from ..arrays.reduce import add_to_each, in_each, wide_type
 from .errors import common_shape
 from .operator import Array, family
 from .views import axis
@@ -76,8 +76,14 @@ def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
     if not values.size:
         return out
     if dim:
-        n, row = out.shape[dim], out.shape[dim + 1 :]
-        index = in_each(index, prod(out.shape[:dim]), n)
+        lines, n, row = prod(out.shape[:dim]), out.shape[dim], out.shape[dim + 1 :]
+        if out.dtype.char in "fd":
+            inner = prod(row)
+            add_to_each(out.reshape(lines, n, inner), index, in_rows(values).reshape(lines, index.size, inner))
+            return out
+        if dt.is_half(out.dtype):
+            return K.cast(add_rows(K.cast(out, dt.F32), dim, index, K.cast(values, dt.F32)), out.dtype)
+        index = in_each(index, lines, n)
         return add_rows(out.reshape(-1, *row), 0, index, values.reshape(-1, *row)).reshape(out.shape)
     if out.dtype.kind in "fcVW":
         wide = wide_type(out.dtype)

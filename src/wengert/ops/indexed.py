@@ -11,6 +11,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, new_filled
 from ..arrays.reduce import add_slices
+from ..arrays.strides import slices_at
 from .errors import common_shape
 from .gather import add_rows, whole
 from .loss import Bits
@@ -55,7 +56,8 @@ def index_select(input: Array, dim, index: Array):
         if index.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
         return as_copy(input)
-    return input.take(index.reshape(-1), dim)
+    index = index.reshape(-1)
+    return slices_at(input, dim, index) if type(input) is np.ndarray else input.take(index, dim)
 
 
 @operator(grad=dict(input=lambda F, g, dim, index: F.index_select(g, dim, index)), node="IndexAddBackward0", places=())

@@ -461,16 +461,10 @@ class Bits:
         self.array = array
 
 
-def _nll_of_all(input: Any, target: Any, reduction: str) -> tuple[Any, ...]:
-    """``nll`` where every class counts, and as much as any other; ``IndexError`` for what is no class."""
-    index = target[:, None].copy()
-    loss = K.class_losses(input, target) if input.ndim == 2 else -K.take_along(input, 1, index).squeeze(1)
-    scale = np.empty(target.shape, input.dtype)
-    count = input.dtype.type(loss.size)
-    scale.fill(-1 / count if reduction == "mean" else -1)
-    if reduction != "none":
-        loss = total(loss, None)
-    return loss / count if reduction == "mean" else loss, Bits(index), Bits(scale), as_array(count)
+def _by_kernel(input: Any, target: Any, weight: Any) -> bool:
+    """Whether a kernel takes scores, int64 classes and their weights as they are."""
+    return (K.available and type(input) not in FOREIGN and target.size and target.dtype.char == "l"
+        and (weight is None or (type(weight) is np.ndarray and weight.dtype == input.dtype)))
 
 
 @operator(
@@ -481,12 +475,9 @@ def nll(input: Array, target, weight, reduction, ignore_index):
     """Negative log-likelihood over class dimension 1 of ``target``, an array of class numbers without a gradient."""
     if weight is not None:
         same_width(input.dtype, weight.dtype)
-    elif (type(input) is np.ndarray and target.size and target.dtype.char == "l"
-            and not 0 <= ignore_index < input.shape[1]):
-        try:
-            return _nll_of_all(input, target, reduction)
-        except IndexError:  # a class that is left out, or none at all
-            pass
+    if input.dtype.char in "fd" and _by_kernel(input, target, weight):
+        loss, _, index, scale, total_weight = K.class_losses(input, target, weight, ignore_index, reduction, False)
+        return loss, Bits(index), Bits(scale), total_weight
     kept = target != ignore_index
     safe = np.where(kept, target, 0)
     check_range(safe, 0, input.shape[1], "Target {} is out of bounds.")
@@ -543,39 +534,23 @@ def cross_entropy_grad(F, g, log_p, index, scale):
 
 
 def _cross_entropy_slope(F: Any, g: Any, input: Any, log_p: Any, index: Any, scale: Any) -> Any:
-    if type(log_p) is Bits:  # the logarithm of each row's sum, from which the kernel goes on
+    if type(log_p) is Bits:  # the logarithms of the sums over the classes, from which the kernel goes on
         if F.raw:
-            slope = K.cross_entropy_grad(-widened(g) * scale.array, widened(input), index.array[:, 0], log_p.array)
+            slope = K.cross_entropy_grad(widened(g), scale.array, widened(input), index.array, log_p.array)
             return K.cast(slope, input.dtype) if is_half(input.dtype) else slope
         counts = index.array >= 0
-        log_p, index, scale = None, Bits(index.array * counts), Bits(scale.array * counts[:, 0])
+        log_p, index, scale = None, Bits(index.array * counts), Bits(scale.array * counts.squeeze(1))
     return F.cross_entropy_grad(g, F.log_softmax(input, 1) if log_p is None else log_p, index, scale)
-
-
-def _cross_entropy_of_rows(input: Any, target: Any, reduction: str, ignore_index: int) -> tuple[Any, ...] | None:
-    """By a kernel that makes no array of probabilities; None where no row counts, or one is of no class."""
-    index, count = K.kept_classes(target, ignore_index)
-    if count < 1:
-        return None
-    rows, lse = K.cross_entropy(widened(input), index)
-    mean, every = reduction == "mean", count == len(rows)
-    loss = rows if reduction == "none" else (K.mean if mean and every else K.sum)(rows, None, False)
-    weights = np.empty(len(rows), rows.dtype)
-    weights.fill(-1 / count if mean else -1)
-    if mean and not every:
-        loss = loss / loss.dtype.type(count)
-    return K.cast(loss, input.dtype) if is_half(input.dtype) else loss, Bits(lse), Bits(index[:, None]), Bits(weights)
 
 
 @operator(grad=dict(input=_cross_entropy_slope), aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0",
     shows=("target", "weight", "reduction", "ignore_index"))
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     """Softmax and negative log-likelihood in one step: no more than one array of probabilities is kept."""
-    if (K.available and type(input) not in FOREIGN and input.ndim == 2 and weight is None and target.dtype.char == "l"
-            and target.size and (input.dtype.char in "fd" or is_half(input.dtype))):
-        found = _cross_entropy_of_rows(input, target, reduction, ignore_index)
-        if found is not None:
-            return found
+    half = is_half(input.dtype)
+    if ((half and weight is None) or input.dtype.char in "fd") and input.size and _by_kernel(input, target, weight):
+        loss, lse, index, scale, _ = K.class_losses(widened(input), target, weight, ignore_index, reduction, True)
+        return K.cast(loss, input.dtype) if half else loss, Bits(lse), Bits(index), Bits(scale)
     log_p = K.log_softmax(input, 1)
     loss, index, scale, _ = nll.forward(log_p, target, weight, reduction, ignore_index)
     return loss, log_p, index, scale

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert.arrays.array_likes import as_array, new_filled
+from wengert.arrays.array_likes import as_array
 from wengert.arrays.plain.widen import wide
 
 if TYPE_CHECKING:
@@ -137,55 +137,49 @@ def _apply(ufunc: Any, a: Array, b: Array) -> Array:
         a, b, out=a if np.broadcast(a, b).shape == a.shape else None)
 
 
-def kept_classes(target: Array, ignored: int) -> tuple[Array, int]:
-    """A copy of int64 ``target`` with -1 for what is ``ignored``, and how many are not; -1 if others are negative.
+def class_losses(x: Array, target: Array, weight: Array | None, ignored: int, reduction: str, softmax: bool,
+        ) -> tuple[Array, Array | None, Array, Array, Array]:
+    """Weighted negative log-likelihood of int64 ``target`` ``(rows, ...)`` under ``x`` ``(rows, classes, ...)``.
 
-    >>> import numpy as np
-    >>> kept_classes(np.array([3, -100, 0]), -100)
-    (array([ 3, -1,  0]), 2)
+    With ``softmax`` ``x`` are scores, otherwise log-probabilities. Returns the loss (``reduction``: none, sum or mean);
+    the log-sum-exp over the classes, or None; ``target`` with an axis of classes, and -1 (without ``softmax`` 0) for
+    what is ``ignored``; the derivative of each summand of the loss; and the sum of the weights that count.
+    ``IndexError`` for another target that is no class.
     """
     kept = target != ignored
-    return np.where(kept, target, -1), -1 if (target[kept] < 0).any() else int(np.count_nonzero(kept))
-
-
-def class_losses(x: Array, target: Array) -> Array:
-    """``-x[r, target[r]]`` of each row ``r`` of ``(rows, classes)``; ``IndexError`` for a target that is no class."""
-    wrong = (target < 0) | (target >= x.shape[1])
+    safe = np.where(kept, target, 0)
+    wrong = (safe < 0) | (safe >= x.shape[1])
     if wrong.any():
-        raise IndexError(f"Target {target[wrong][0]} is out of bounds.")
-    return -np.take_along_axis(x, target[:, None], axis=1)[:, 0]  # type: ignore[no-any-return]
-
-
-def cross_entropy(x: Array, target: Array) -> tuple[Array, Array]:
-    """Negative log-likelihood of ``target`` under softmax, for each row.
-
-    ``x`` is ``(rows, classes)``, ``target`` int64 ``(rows,)``, negative where a row does not count (its loss is 0).
-    Returns the losses and the log-sum-exp of each row, which the gradient needs; ``IndexError`` for a target out of
-    bounds.
-    """
-    if (target >= x.shape[1]).any():
-        raise IndexError(f"Target {target[target >= x.shape[1]][0]} is out of bounds.")
-    z = wide(x)
+        raise IndexError(f"Target {safe[wrong][0]} is out of bounds.")
+    z, lse = wide(x), None
+    index = np.expand_dims(safe, 1)
+    picked = np.take_along_axis(z, index, axis=1).squeeze(1)
+    w = np.where(kept, z.dtype.type(1) if weight is None else wide(weight)[safe], z.dtype.type(0))
     with np.errstate(all="ignore"):
-        top = z.max(axis=1, keepdims=True) if z.size else new_filled(z, np.zeros, (len(z), 1), z.dtype)
-        total = np.log(np.exp(z - top).sum(axis=1)) + top[:, 0]
-        picked = np.take_along_axis(z, np.maximum(target, 0)[:, None], axis=1)[:, 0]
-        loss = np.where(target < 0, z.dtype.type(0), total - picked)
-    return loss.astype(x.dtype, copy=False), total.astype(x.dtype, copy=False)
+        if softmax:
+            top = z.max(axis=1, keepdims=True)
+            lse = np.log(np.exp(z - top).sum(axis=1)) + top.squeeze(1)
+        loss = np.where(kept, ((z.dtype.type(0) if lse is None else lse) - picked) * w, z.dtype.type(0))
+        total = w.sum()
+        scale = np.where(kept, -w / total, w) if reduction == "mean" else -w
+        found = loss if reduction == "none" else loss.sum() / total if reduction == "mean" else loss.sum()
+    loss, scale, total = (as_array(a).astype(x.dtype, copy=False) for a in (found, scale, total))
+    lse = None if lse is None else lse.astype(x.dtype, copy=False)
+    return loss, lse, np.where(np.expand_dims(kept, 1), index, -1) if softmax else index, scale, total
 
 
-def cross_entropy_grad(g: Array, x: Array, target: Array, lse: Array) -> Array:
-    """``g * (softmax(x) - onehot(target))`` for each row.
+def cross_entropy_grad(g: Array, scale: Array, x: Array, index: Array, lse: Array) -> Array:
+    """``-g * scale * (softmax(x) - onehot(index))``; but for ``g``, of all or of each, of ``class_losses``.
 
-    Rows of negative ``target`` do not count: zero, or NaN where a row is not finite.
+    What does not count is zero, or NaN where numbers beside it are not finite.
     """
-    if (target >= x.shape[1]).any():
-        raise IndexError(f"Target {target[target >= x.shape[1]][0]} is out of bounds.")
+    if (index >= x.shape[1]).any():
+        raise IndexError(f"Target {index[index >= x.shape[1]][0]} is out of bounds.")
+    counts = index >= 0
     with np.errstate(all="ignore"):
-        grad = np.exp(wide(x) - wide(lse)[:, None])
-        grad *= wide(g)[:, None]
-        grad[g == 0] = 0
-        grad[target < 0] = (lse - lse)[target < 0, None]
-    rows = np.flatnonzero(target >= 0)
-    grad[rows, target[rows]] -= wide(g)[rows]
+        factor = np.where(counts, np.expand_dims(wide(g) * -wide(scale), 1), wide(x).dtype.type(0))
+        grad = np.exp(wide(x) - np.expand_dims(wide(lse), 1)) * factor
+        grad = np.where(factor == 0, np.expand_dims(lse - lse, 1), grad)
+        safe = np.where(counts, index, 0)
+        np.put_along_axis(grad, safe, np.take_along_axis(grad, safe, 1) - factor, 1)
     return grad.astype(x.dtype, copy=False)
