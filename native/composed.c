@@ -131,7 +131,7 @@ typedef struct {
     vectorcallfunc vectorcall;
     const struct recipe *recipe; /* NULL where there is a plan */
     int count;                            /* of the parameters after the tensor */
-    PyObject *params, *defaults, *target; /* of the composite, without the tensor; the operator's name */
+    PyObject *params, *defaults, *target; /* of the composite, without the tensor; the operator's name, or None: the plan says it */
     PyObject *plan, *plans;               /* the arguments of the operator after the tensors, from shapes and ours; those that are known */
     int others;                           /* parameters that are tensors, or None, which the operator is given as they are */
     int exact;                            /* whether the operator's node is the composite's */
@@ -221,9 +221,9 @@ static PyObject *shape_beside(PyArrayObject *a, PyObject *other)
     return PyArray_DESCR(b) == PyArray_DESCR(a) && PyArray_IS_C_CONTIGUOUS(b) ? shape_tuple(PyArray_DIMS(b), PyArray_NDIM(b)) : NULL;
 }
 
-static int planned(Composed *self, PyArrayObject *a, PyObject *const *given, PyObject **row)
+static int planned(Composed *self, PyArrayObject *a, PyObject *const *given, PyObject **row, PyObject **target)
 {
-    const int others = self->others;
+    const int others = self->others, named = self->target == Py_None;
     PyObject *facts[MOST_PARAMS], *shape = shape_tuple(PyArray_DIMS(a), PyArray_NDIM(a)), *found = NULL;
     memcpy(facts, given, self->count * sizeof *given);
     int fit = 0;
@@ -231,10 +231,12 @@ static int planned(Composed *self, PyArrayObject *a, PyObject *const *given, PyO
     if (shape && fit == others) found = plan_of(self, shape, facts);
     Py_XDECREF(shape);
     for (int i = 0; i < fit; i++) Py_DECREF(facts[i]);
-    if (!found || !PyTuple_CheckExact(found) || !PyTuple_GET_SIZE(found) || PyTuple_GET_SIZE(found) + others > MOST_PARAMS) return NOT_EVERYDAY;
+    const Py_ssize_t size = found && PyTuple_CheckExact(found) ? PyTuple_GET_SIZE(found) - named : 0;
+    if (size < 1 || size + others > MOST_PARAMS) return NOT_EVERYDAY;
+    if (named) *target = PyTuple_GET_ITEM(found, 0);
     for (int i = 0; i < others; i++) row[i] = Py_NewRef(given[i]);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(found); i++) row[others + i] = Py_NewRef(PyTuple_GET_ITEM(found, i));
-    return others + (int)PyTuple_GET_SIZE(found);
+    for (Py_ssize_t i = 0; i < size; i++) row[others + i] = Py_NewRef(PyTuple_GET_ITEM(found, named + i));
+    return others + (int)size;
 }
 
 /* Whether the composite may be what it stands for: nobody is to be told of it, as nothing but the grad mode is in force, and either the
@@ -257,12 +259,12 @@ static int unwatched(const Composed *self, PyObject *t)
 static PyObject *composed_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
 {
     Composed *self = (Composed *)callable;
-    PyObject *given[MOST_PARAMS], *row[1 + MOST_PARAMS] = {NULL}, *found = NULL;
+    PyObject *given[MOST_PARAMS], *row[1 + MOST_PARAMS] = {NULL}, *found = NULL, *target = self->target;
     if (!at.tensor || arguments(self, args, PyVectorcall_NARGS(flags), names, given) < 0 || !has_array(args[0]) || !unwatched(self, args[0])) NOT_HANDLED();
     PyArrayObject *a = (PyArrayObject *)SLOT(args[0], at.data);
-    const int n = self->plan ? planned(self, a, given, row + 1) : self->recipe->rewrite(a, given, row + 1);
+    const int n = self->plan ? planned(self, a, given, row + 1, &target) : self->recipe->rewrite(a, given, row + 1);
     if (n == ITSELF) return Py_NewRef(args[0]);
-    PyObject *step = n > 0 ? PyDict_GetItemWithError(at.native_calls, self->target) : NULL;
+    PyObject *step = n > 0 ? PyDict_GetItemWithError(at.native_calls, target) : NULL;
     if (step && Py_TYPE(step) == &OperationType) {
         row[0] = args[0];
         found = PyObject_Vectorcall(step, row, n + 1, NULL);
@@ -298,7 +300,7 @@ static PyTypeObject ComposedType = {
 };
 
 /* composed(name, params, defaults, plan, exact, others): the short cut of the composite, whose parameters these are; None if it has none.
- * `plan`: None, or the operator's name and a function; `exact`: whether its node is the composite's, too; `others`: how many parameters
+ * `plan`: None, or the operator's name (None: the function gives it first) and a function; `exact`: whether its node is the composite's, too; `others`: how many parameters
  * after the first are tensors */
 static PyObject *composed(PyObject *module, PyObject *args)
 {
@@ -307,7 +309,7 @@ static PyObject *composed(PyObject *module, PyObject *args)
     int exact = 0, others = 0;
     (void)module;
     if (!PyArg_ParseTuple(args, "sO!O!|Opi", &name, &PyTuple_Type, &params, &PyDict_Type, &defaults, &given, &exact, &others)) return NULL;
-    if (given != Py_None && !PyArg_ParseTuple(given, "sO", &target, &plan)) return NULL;
+    if (given != Py_None && !PyArg_ParseTuple(given, "zO", &target, &plan)) return NULL;
     const Py_ssize_t count = PyTuple_GET_SIZE(params) - 1;
     const struct recipe *found = NULL;
     for (size_t i = 0; i < sizeof RECIPES / sizeof *RECIPES; i++)
@@ -321,7 +323,7 @@ static PyObject *composed(PyObject *module, PyObject *args)
     self->count = (int)count, self->exact = exact, self->others = others;
     self->params = PyTuple_GetSlice(params, 1, count + 1);
     self->defaults = Py_NewRef(defaults);
-    self->target = PyUnicode_InternFromString(plan ? target : found->target);
+    self->target = plan && !target ? Py_NewRef(Py_None) : PyUnicode_InternFromString(plan ? target : found->target);
     self->plan = Py_XNewRef(plan);
     self->plans = PyDict_New();
     if (!self->params || !self->target || !self->plans) Py_CLEAR(self);

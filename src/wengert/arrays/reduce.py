@@ -162,7 +162,7 @@ def in_each(places: Any, lines: int, n: int) -> Any:
 
 
 def add_to_each(out: Any, places: Any, values: Any) -> None:
-    """Add ``values`` ``(lines, m, inner)`` at ``places`` of each line to the contiguous ``out`` ``(lines, n, inner)``."""
+    """Add ``values`` ``(lines, m, inner)`` at ``places`` of each line to contiguous ``out`` ``(lines, n, inner)``."""
     lines, n, inner = out.shape
     if lines > 1 and type(out) is np.ndarray and out.dtype.char in "fd" and K.within(places, 0, n - 1):
         shared = K.restrided(in_rows(places.reshape(-1)), values.shape, (0, 1, 0))

@@ -208,7 +208,8 @@ def _check(mode: str, shape: tuple[int, ...], pad: Any, spatial: int) -> None:
 def _pad_rule(mode: str, node: str) -> dict[str, Any]:
     """The rule of a padding whose node is called ``node``."""
     if mode == "circular":  # PyTorch makes it of slices
-        return dict(input=lambda F, g, input_shape, pad: _folded(F, g, mode, tuple(input_shape), pad))
+        return dict(input=lambda F, g, input_shape, pad: _added_up(g, mode, tuple(input_shape), pad)
+            if F.raw and type(g) is np.ndarray else _folded(F, g, mode, tuple(input_shape), pad))
     own = node.replace("Pad", "_pad").lower() + "_grad"
 
     @composite(name=own, places=(), raw=lambda g, input, pad: _added_up(g, mode, input.shape, pad))
@@ -241,7 +242,15 @@ for _spatial in (1, 2, 3):
     _padding("circular", "Circular", _spatial)
 
 
-@composite
+def _plan(shape: Any, pad: Any, mode: Any, value: Any) -> tuple[Any, ...] | None:
+    spatial = len(pad) // 2 if type(pad) is tuple else 0
+    if mode == "constant":
+        return "constant_pad_nd", pad, 0 if value is None else value
+    fits = 1 <= spatial <= 3 and len(pad) == 2 * spatial and len(shape) - spatial in (1, 2)
+    return (f"pad_{mode}{spatial}", pad) if fits and value is None and mode in _MODES else None
+
+
+@composite(plan=(None, _plan))
 def pad(F, input, pad, mode="constant", value=None):
     """``input`` made larger or, by negative amounts, smaller.
 

@@ -76,7 +76,7 @@ def _short_cut(op: Composite, params: tuple[str, ...]) -> Any:
         return native_composed(op.name, params, op.defaults)
     (target, plan), more = op.plan[:2], op.plan[2:]
     unrecorded, tensors = more[:1] == (True,), more[1] if more[1:] else 0
-    exact = not unrecorded and op.node in (None, getattr(TABLE[target], "node_name", None))
+    exact = not unrecorded and op.node in (None, getattr(TABLE.get(target), "node_name", None))
     return native_composed(op.name, params, op.defaults, (target, plan), exact, tensors)
 
 
