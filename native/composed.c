@@ -231,17 +231,19 @@ static int planned(Composed *self, PyArrayObject *a, PyObject *const *given, PyO
     if (shape && fit == others) found = plan_of(self, shape, facts);
     Py_XDECREF(shape);
     for (int i = 0; i < fit; i++) Py_DECREF(facts[i]);
-    const Py_ssize_t size = found && PyTuple_CheckExact(found) ? PyTuple_GET_SIZE(found) - named : 0;
-    if (size < 1 || size + others > MOST_PARAMS) return NOT_EVERYDAY;
+    const Py_ssize_t size = found && PyTuple_CheckExact(found) ? PyTuple_GET_SIZE(found) - named : -1;
+    if (size < 0 || size + others < 1 || size + others > MOST_PARAMS) return NOT_EVERYDAY;
     if (named) *target = PyTuple_GET_ITEM(found, 0);
     for (int i = 0; i < others; i++) row[i] = Py_NewRef(given[i]);
     for (Py_ssize_t i = 0; i < size; i++) row[others + i] = Py_NewRef(PyTuple_GET_ITEM(found, named + i));
     return others + (int)size;
 }
 
+static int has_no_history(PyObject *t) { return SLOT(t, at.edge) == Py_None && SLOT(t, at.meta) == Py_None; }
+
 /* Whether the composite may be what it stands for: nobody is to be told of it, as nothing but the grad mode is in force, and either the
  * node is the same or none will be made. */
-static int unwatched(const Composed *self, PyObject *t)
+static int unwatched(const Composed *self, PyObject *t, PyObject *const *given)
 {
     PyObject *modes = NULL;
     if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return 0;
@@ -250,7 +252,9 @@ static int unwatched(const Composed *self, PyObject *t)
     if (self->plan && plain) {
         PyArray_Descr *d = PyArray_DESCR((PyArrayObject *)SLOT(t, at.data));
         plain = (d == at.f32 || d == at.f64) && PyArray_IS_C_CONTIGUOUS((PyArrayObject *)SLOT(t, at.data)) &&
-                (self->exact || silent || (modes == at.record && SLOT(t, at.edge) == Py_None && SLOT(t, at.meta) == Py_None));
+                (self->exact || silent || (modes == at.record && has_no_history(t)));
+        for (int i = 0; plain && !self->exact && !silent && i < self->others; i++)
+            plain = given[i] == Py_None || (has_array(given[i]) && has_no_history(given[i]));
     }
     Py_DECREF(modes);
     return plain;
@@ -260,7 +264,7 @@ static PyObject *composed_call(PyObject *callable, PyObject *const *args, size_t
 {
     Composed *self = (Composed *)callable;
     PyObject *given[MOST_PARAMS], *row[1 + MOST_PARAMS] = {NULL}, *found = NULL, *target = self->target;
-    if (!at.tensor || arguments(self, args, PyVectorcall_NARGS(flags), names, given) < 0 || !has_array(args[0]) || !unwatched(self, args[0])) NOT_HANDLED();
+    if (!at.tensor || arguments(self, args, PyVectorcall_NARGS(flags), names, given) < 0 || !has_array(args[0]) || !unwatched(self, args[0], given)) NOT_HANDLED();
     PyArrayObject *a = (PyArrayObject *)SLOT(args[0], at.data);
     const int n = self->plan ? planned(self, a, given, row + 1, &target) : self->recipe->rewrite(a, given, row + 1);
     if (n == ITSELF) return Py_NewRef(args[0]);

@@ -130,3 +130,30 @@ def test_rows_of_16_bits_are_rounded_at_each_addition(torch, dtype):
     for place, row in zip(places.tolist(), values):
         expected[place] += row
     assert torch.equal(x.index_put((places,), values, accumulate=True), expected)
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (70, 90), (4, 9, 130)])
+@pytest.mark.parametrize("view", ["whole", "turned", "step", "part", "expanded"])
+def test_slices_of_views_lie_as_those_of_copies(torch, shape, view):
+    x = torch.randn(shape)
+    looks = {"whole": x, "turned": x.transpose(0, -1), "step": x[..., ::2], "part": x[1:, 1:-1],
+        "expanded": x[:1].expand(shape)}
+    x, y = looks[view], looks[view].clone(memory_format=torch.contiguous_format)
+    for dim in range(x.ndim):
+        n = x.shape[dim]
+        several, backwards = torch.randint(0, n, (2 * n,)), torch.randint(-n, n, (n,))
+        for places in (several, backwards, torch.tensor([n - 1]), torch.arange(0)):
+            key = (slice(None),) * dim + (places,)
+            found = x[key]
+            assert torch.equal(found, y.movedim(dim, 0)[places].movedim(0, dim))
+            if len(places) and (places >= 0).all():
+                assert torch.equal(torch.index_select(x, dim, places), found)
+            leaf = y.double().requires_grad_()
+            g = torch.randn(found.shape, dtype=torch.float64)
+            expected = torch.zeros_like(leaf).movedim(dim, 0)
+            for place, row in zip(places.tolist(), g.movedim(dim, 0)):
+                expected[place] += row
+            leaf[key].backward(g)
+            torch.testing.assert_close(leaf.grad, expected.movedim(0, dim))
+        with pytest.raises(IndexError, match="out of bounds"):
+            x[(slice(None),) * dim + (torch.tensor([0, n]),)]

@@ -24,6 +24,12 @@ CALLS = {
     "unfold_windows": [((2, 3, 8, 8), (3,)), ((3, 8, 8), ((2, 3), 2, 1, 2))],
     "interpolate": [((2, 3, 4, 4), (None, 2)), ((2, 3, 4), (6,)), ((2, 3, 4, 4), (None, 1.5, "nearest-exact")),
         ((2, 3, 4, 4), ((4, 4),)), ((2, 3, 4, 4), ((6, 6), None, "bilinear"))],
+    "pixel_shuffle": [((2, 8, 4, 4), (2,)), ((9, 2, 4), (3,)), ((2, 8, 4, 4), (1,))],
+    "pixel_unshuffle": [((2, 3, 4, 4), (2,)), ((3, 6, 6), (3,)), ((2, 8, 4, 4), (1,))],
+    "channel_shuffle": [((2, 8, 4, 4), (2,)), ((2, 6, 4), (3,)), ((2, 8, 4, 4), (1,))],
+    "pad": [((2, 3, 4, 4), ((1, 2, 0, 1),)), ((3, 4), ((1, -1), "constant", 2.5)),
+        *[((2, 3, 4, 4), ((1, 2, 0, 1), mode)) for mode in ("reflect", "replicate", "circular")],
+        *[((3, 8), ((1, 2), mode)) for mode in ("reflect", "replicate", "circular")]],
 }
 CASES = [(name, shape, args) for name, rows in CALLS.items() for shape, args in rows]
 
@@ -99,6 +105,14 @@ def test_refusals_are_repeated():
             F.max_pool2d(x, 5)
         with pytest.raises(RuntimeError, match="divisor must be not zero"):
             F.avg_pool2d(x, 2, divisor_override=0)
+        with pytest.raises(RuntimeError, match="Padding size should be less"):
+            F.pad(x, (3, 3, 4, 4), "reflect")
+        with pytest.raises(RuntimeError, match="to be divisible by the square"):
+            F.pixel_shuffle(x, 2)
+        with pytest.raises(RuntimeError, match="to be divisible by downscale_factor"):
+            F.pixel_unshuffle(x, 3)
+        with pytest.raises(RuntimeError, match="must be divisible by groups"):
+            F.channel_shuffle(x, 2)
 
 
 def test_more_plans_than_are_kept():
@@ -112,7 +126,18 @@ def test_plans_name_operators_and_their_first_argument():
     planned = [op for op in TABLE.values() if getattr(op, "plan", None) is not None]
     assert len(planned) >= 8
     for op in planned:
-        assert TABLE[op.plan[0]].params[0] == op.params[0] == "input"
+        assert op.plan[0] is None or TABLE[op.plan[0]].params[0] == op.params[0] == "input"
+
+
+def test_products_of_vectors_of_which_one_is_recorded():
+    a, b = torch.arange(3.0), torch.arange(3.0, requires_grad=True)
+    for x, y in ((a, a), (a, b), (b, a)):
+        found = torch.vdot(x, y)
+        assert found.item() == 5
+        assert (found.grad_fn is None) == (x is y)
+        assert found.grad_fn is None or found.grad_fn.name() == "VdotBackward0"
+    with torch.no_grad():
+        assert torch.vdot(a, b).grad_fn is None
 
 
 CONVOLUTIONS = [

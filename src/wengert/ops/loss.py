@@ -208,15 +208,37 @@ def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduc
     return _reduce_with(F, F.cast(F.bce_elements(input, target) * weight, F.dtype_of(input)), reduction)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, target, reduction: _times_share(F, _spread(g, reduction, input.shape),
-            F.sub(F.sigmoid(input), target)),
-        target=lambda F, g, input, reduction: _times_share(F, _spread(g, reduction, input.shape), F.neg(input))),
-    promote="elementwise", scalars="", places=(), node="BinaryCrossEntropyWithLogitsBackward0")
-def bce_logit_elements(input: Array, target: Array, reduction="none"):
-    whole = K.multiply(K.subtract(np.ones((), target.dtype), target), input)
-    return _reduced(K.subtract(whole, K.log_sigmoid(input)), reduction)
+def _weighed(F: Any, values: Any, weight: Any) -> Any:
+    return values if weight is None else F.mul(values, weight)
+
+
+def _bce_logit_slope(F: Any, g: Any, input: Any, target: Any, reduction: str, weight: Any, pos_weight: Any) -> Any:
+    slope = F.sigmoid(input)
+    if pos_weight is not None:
+        positive = F.mul(pos_weight, target)
+        slope = F.mul(slope, F.sub(F.add(positive, 1), target))
+        target = positive
+    slope = _weighed(F, F.sub(slope, target), weight)
+    return _times_share(F, _spread(g, reduction, input.shape), slope)
+
+
+def _bce_logit_target(F: Any, g: Any, input: Any, reduction: str, weight: Any, pos_weight: Any) -> Any:
+    slope = F.neg(input)
+    if pos_weight is not None:
+        slope = F.sub(slope, F.mul(F.sub(pos_weight, 1), F.logsigmoid(input)))
+    return _times_share(F, _spread(g, reduction, input.shape), _weighed(F, slope, weight))
+
+
+@operator(grad=dict(input=_bce_logit_slope, target=_bce_logit_target), promote="elementwise", scalars="", places=(),
+    node="BinaryCrossEntropyWithLogitsBackward0")
+def bce_logit_elements(input: Array, target: Array, reduction="none", weight: Array | None = None,
+        pos_weight: Array | None = None):
+    """Weights broadcast to the shape of the input."""
+    one, logarithm = np.ones((), target.dtype), K.log_sigmoid(input)
+    if pos_weight is not None:
+        logarithm = K.multiply(K.add(K.multiply(K.subtract(pos_weight, one), target), one), logarithm)
+    values = K.subtract(K.multiply(K.subtract(one, target), input), logarithm)
+    return _reduced(values if weight is None else K.multiply(values, weight), reduction)
 
 
 @composite(node="BinaryCrossEntropyWithLogitsBackward0", whole=("input", "target"), fixed=("weight", "pos_weight"))
@@ -229,11 +251,12 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
             f"(torch.Size({list(input.shape)}))")
     if F.dtype_of(target).kind in "iub" and F.dtype_of(input).kind == "f":
         into(F.dtype_of(input), F.dtype_of(target))
+    if (all(w is None or common_shape(w.shape, input.shape) == tuple(input.shape) for w in (weight, pos_weight))
+            and all(w is None or F.dtype_of(w) == F.dtype_of(input) for w in (target, weight, pos_weight))):
+        return F.bce_logit_elements(input, target, checked(reduction), weight, pos_weight)
     if pos_weight is None and is_half(F.dtype_of(input)) and not is_half(F.dtype_of(target)):
         values = (1 - target) * input - F.logsigmoid(input)  # the last term is rounded before the others are there
     elif pos_weight is None:
-        if weight is None and F.dtype_of(input) == F.dtype_of(target):
-            return F.bce_logit_elements(input, target, checked(reduction))
         values = F.bce_logit_elements(input, target)
     else:
         values = (1 - target) * input - (1 + (pos_weight - 1) * target) * F.logsigmoid(input)

@@ -224,7 +224,7 @@ def dot(input: Array, tensor: Array):
     return product(input, tensor)
 
 
-@composite(node="VdotBackward0", whole=("input", "other"))
+@composite(node="VdotBackward0", whole=("input", "other"), plan=("dot", lambda shape, other: (), True, 1))
 def vdot(F, input, other):
     """Inner product with the first vector conjugated."""
     return F.dot(F.conj_physical(input) if F.is_complex(input) else input, other)

@@ -71,8 +71,7 @@ the rules of that operator, or ``"replayed"``, and the expression is recorded an
 results, the first): ``function`` makes the operator's other arguments of the shape of the first and the composite's
 other arguments, or None where it is more. The extension remembers what it gave (``native/composed.c``). With a third
 element ``True`` it is so only where nothing is recorded. A fourth says how many parameters after the first are tensors,
-or None, which the operator takes as well; ``function`` gets their shapes. Where there are several operators, None is in
-the place of the name, and ``function`` gives it before the arguments.
+or None, which the operator takes as well; ``function`` gets their shapes. If the name is None, it gives that first.
 """
 
 from __future__ import annotations

@@ -308,7 +308,48 @@ def _lies_inside(F: Any, x: Any) -> bool:
     return x.ndim == 4 and inside_out(a) is not None and a.ndim == 4
 
 
-@composite(places=("torch", "functional"), node="PixelShuffleBackward0", whole=("input",), layout="channels")
+def _moving(name: str, node: str) -> None:
+    """An operator that takes dimensions apart (``before``), moves them (``order``) and joins others (``after``)."""
+
+    def back(F: Any, g: Any, input_shape: Any, before: Any, order: Any) -> Any:
+        inverse = tuple(sorted(range(len(order)), key=order.__getitem__))
+        return getattr(F, name)(g, tuple(before[i] for i in order), inverse, tuple(input_shape))
+
+    @operator(grad=dict(input=back), name=name, node=node, places=(), linear=True)
+    def moved(input: Array, before, order, after):
+        return K.in_order(input.reshape(before).transpose(order)).reshape(after)
+
+
+_moving("pixels_shuffled", "PixelShuffleBackward0")
+_moving("pixels_unshuffled", "PixelUnshuffleBackward0")
+_moving("channels_shuffled", "ChannelShuffleBackward0")
+
+
+def _shuffled(shape: Any, r: Any) -> tuple[Any, ...] | None:
+    if type(r) is not int or r < 2 or len(shape) < 3 or shape[-3] % (r * r):
+        return None
+    (*lead, c, h, w), k = shape, len(shape) - 3
+    order = (*range(k), k, k + 3, k + 1, k + 4, k + 2)
+    return (*lead, c // (r * r), r, r, h, w), order, (*lead, c // (r * r), h * r, w * r)
+
+
+def _unshuffled(shape: Any, r: Any) -> tuple[Any, ...] | None:
+    if type(r) is not int or r < 2 or len(shape) < 3 or shape[-1] % r or shape[-2] % r or 0 in shape:
+        return None
+    (*lead, c, h, w), k = shape, len(shape) - 3
+    order = (*range(k), k, k + 2, k + 4, k + 1, k + 3)
+    return (*lead, c, h // r, r, w // r, r), order, (*lead, c * r * r, h // r, w // r)
+
+
+def _channels(shape: Any, groups: Any) -> tuple[Any, ...] | None:
+    if type(groups) is not int or groups < 2 or len(shape) < 3 or shape[1] % groups:
+        return None
+    n, c, *space = shape
+    return (n, groups, c // groups, *space), (0, 2, 1, *range(3, len(shape) + 1)), shape
+
+
+@composite(places=("torch", "functional"), node="PixelShuffleBackward0", whole=("input",), layout="channels",
+    plan=("pixels_shuffled", _shuffled))
 def pixel_shuffle(F, input, upscale_factor):
     """Channels become pixels: ``(*, C r^2, H, W) -> (*, C, H r, W r)``. Shi et al., 2016."""
     r = upscale_factor
@@ -331,7 +372,8 @@ def pixel_shuffle(F, input, upscale_factor):
     return F.reshape(x, (*lead, c // (r * r), h * r, w * r))
 
 
-@composite(places=("torch", "functional"), node="PixelUnshuffleBackward0", whole=("input",), layout="channels")
+@composite(places=("torch", "functional"), node="PixelUnshuffleBackward0", whole=("input",), layout="channels",
+    plan=("pixels_unshuffled", _unshuffled))
 def pixel_unshuffle(F, input, downscale_factor):
     """Pixels become channels: the inverse of ``pixel_shuffle``."""
     r = downscale_factor
@@ -357,7 +399,7 @@ def pixel_unshuffle(F, input, downscale_factor):
 
 
 @composite(places=("torch", "functional"), aliases=("native_channel_shuffle",), node="ChannelShuffleBackward0",
-    whole=("input",), layout="channels")
+    whole=("input",), layout="channels", plan=("channels_shuffled", _channels))
 def channel_shuffle(F, input, groups):
     """Interleave groups of channels. Zhang et al., 2018."""
     if input.ndim < 3:

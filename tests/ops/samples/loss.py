@@ -42,7 +42,7 @@ SAMPLES = {
                                     call(A(2, 3), C([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0]]), reduction="none")],
     # what the overloads of nn.functional call
     "mse_loss": _TWO, "l1_loss": _TWO, "smooth_l1": [*_TWO, call(A(2, 3), A(2, 3), "mean", 0.4)], "huber": [*_TWO, call(A(2, 3), A(2, 3), "mean", 0.4)],
-    "bce_elements": [call(_CHANCES, _TARGETS)], "bce_logit_elements": [call(A(2, 3), U(2, 3))],
+    "bce_elements": [call(_CHANCES, _TARGETS)], "bce_logit_elements": [call(A(2, 3), U(2, 3)), call(A(2, 3), U(2, 3), "mean", C([0.5, 1.0, 2.0]), C([2.0, 0.3, 3.0]))],
     "cross_entropy_soft": [call(A(2, 3), P(2, 3), None, "mean", 0.0), call(A(2, 3), P(2, 3), P(3), "sum", 0.2), call(A(2, 3, 2), P(2, 3, 2), P(3), "none", 0.0),
                            call(A(3), P(3), None, "mean", 0.1)],
     "nll": [call(A(2, 3), np.array([1, 0]), None, "mean", -100), call(A(3, 3), np.array([1, 0, 2]), np.array([0.5, 2.0, 1.0]), "mean", 0),

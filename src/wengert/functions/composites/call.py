@@ -104,10 +104,13 @@ def _known(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _runner(op: Composite) -> Callable[[tuple[Any, ...], dict[str, Any], Any], Any]:
     """What runs the composite ``op``: its definition, then what makes its result one operator's."""
     define = op.define if not op.by_example else by_example(op.define)
+    planned = op.plan[0] if op.plan is not None else None
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         if op.flags and (kwargs or len(args) > op.flags[0][1]):  # else none is given
             refuse_flags(op, args, kwargs)
+        if planned is not None and planned not in classes.NATIVE_CALLS:
+            functions.compile_stub(function(planned))  # which the definition may not call
         since = next_sequence() if op.whole else 0
         found = define(TRACED_OPS, *args, **kwargs)
         if op.layout is not None:

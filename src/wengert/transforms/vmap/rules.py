@@ -357,8 +357,9 @@ def scatter_view(call: Call) -> Any:
 
 def lossy(call: Call) -> Any:
     """Losses of two tensors: their numbers, then the mean or sum over each example."""
-    rank = max(call.rank(p) for p in call.tensors)
-    values = call.run(**{p: call.aligned(p, rank) for p in call.tensors}, reduction="none")
+    given = [p for p in call.tensors if call[p] is not None]
+    rank = max(call.rank(p) for p in given)
+    values = call.run(**{p: call.aligned(p, rank) for p in given}, reduction="none")
     if call["reduction"] == "none" or not rank:
         return values
     return function(call["reduction"])(values, tuple(range(1, rank + 1)))
