@@ -178,3 +178,26 @@ def test_convolutions(name, shape, weight, how, dtype):
                         for k, t in enumerate((image, w))]
                     for _ in range(2):  # the second by what is remembered
                         assert told(quick, *args, bias) == told(slow, *args, bias)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_sampling_is_the_definition_s(mode, padding):
+    quick, slow = both("grid_sample")
+    for shape, places in (((2, 3, 5, 4), (2, 3, 6, 2)), ((2, 1, 3, 4, 2), (2, 2, 2, 3, 3))):
+        if mode == "bicubic" and len(shape) == 5:
+            continue
+        x, grid = torch.randn(shape, requires_grad=True), (torch.rand(places) * 2.4 - 1.2).requires_grad_()
+        for align in (True, False):
+            for _ in range(2):
+                found, expected = quick(x, grid, mode, padding, align), slow(x, grid, mode, padding, align)
+                assert torch.equal(found, expected)
+                assert found.grad_fn.name() == expected.grad_fn.name()
+                seed = torch.randn(found.shape)
+                for a, b in zip(*(torch.autograd.grad(y, (x, grid), seed) for y in (found, expected))):
+                    assert torch.equal(a, b)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="expected mode"):
+            F.grid_sample(torch.randn(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), "cubic", align_corners=True)
+        with pytest.raises(RuntimeError, match="same batch size"):
+            F.grid_sample(torch.randn(1, 1, 2, 2), torch.zeros(2, 1, 1, 2), align_corners=True)

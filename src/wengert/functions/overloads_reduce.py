@@ -158,7 +158,7 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
     >>> torch.unique(torch.tensor([3, 1, 1]), return_counts=True)
     (tensor([1, 3]), tensor([2, 1]))
     """
-    return _asked(function("unique")(input, dim), return_inverse, return_counts)
+    return _asked(function("unique")(input, dim, return_inverse, return_counts), return_inverse, return_counts)
 
 
 @overload("torch", "Tensor")

@@ -247,10 +247,20 @@ def nanquantile(F, input, q, dim=None, keepdim=False, *, interpolation="linear")
 # -- distinct values ---------------------------------------------------------------------------------------------------
 
 
-def _distinct(input: Any, dim: Any, *asked: bool) -> tuple[Any, Any, Any]:
+def _distinct(input: Any, dim: Any, inverse: bool, counts: bool) -> tuple[Any, Any, Any]:
+    if dim is None and type(input) is not np.ndarray:
+        values, places, many = np.unique(sortable(input), return_inverse=True, return_counts=True, equal_nan=False)
+        return values.astype(input.dtype, copy=False), places.reshape(input.shape), many
     if dim is None:
-        values, inverse, counts = np.unique(sortable(input), return_inverse=True, return_counts=True, equal_nan=False)
-        return values.astype(input.dtype, copy=False), inverse.reshape(input.shape), counts
+        flat, none = sortable(input).reshape(-1), np.zeros(0, np.int64)
+        order = flat.argsort() if inverse else None
+        rows = np.sort(flat) if order is None else flat[order]
+        values, places, many = _runs(rows, None, inverse, counts)
+        if order is not None:
+            found = np.empty_like(places)
+            found[order] = places
+            places = found.reshape(input.shape)
+        return values.astype(input.dtype, copy=False), places if inverse else none, many
     d = axis(dim, input.ndim)
     if 0 in input.shape:
         if input.shape.count(0) > 1:
@@ -299,6 +309,9 @@ _distinct_values("unique_consecutive", "UniqueConsecutiveBackward0", _runs, "uni
 # -- counting ----------------------------------------------------------------------------------------------------------
 
 
+_FEW_COUNTS = 1 << 20
+
+
 @operator(grad=dict(weights=no_derivative("bincount")), node="NotImplemented")
 def bincount(input: Array, weights: Array | None = None, minlength=0):
     """How often each of 0, 1, 2 … occurs in ``input`` (one dimension), or the sums of its ``weights``.
@@ -309,9 +322,10 @@ def bincount(input: Array, weights: Array | None = None, minlength=0):
     only("iu", "bincount_cpu", input)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if input.ndim != 1 or (input.size and input.min() < 0):
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    check_countable(max(minlength, int(input.max()) + 1 if input.size else 0))
+    if input.ndim != 1 or minlength > _FEW_COUNTS or not K.within(input, 0, _FEW_COUNTS):  # else all is well
+        if input.ndim != 1 or (input.size and input.min() < 0):
+            raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+        check_countable(max(minlength, int(input.max()) + 1 if input.size else 0))
     if weights is None or not input.size:
         return np.bincount(input, minlength=minlength)
     if weights.shape != input.shape:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, new_filled
 from ..arrays.devices import moved
 from ..arrays.strides import look, memory_of, start_of
@@ -40,6 +41,8 @@ def unfold(input: Array, dimension, size, step):
     shape, strides = list(input.shape), list(input.strides)
     if input.ndim:  # otherwise there is one window of one number (or of none)
         shape[d], strides[d] = (length - size) // step + 1, move * step
+    if type(a) is np.ndarray and a.size and size:
+        return K.restrided(a, (*shape, size), tuple([n // a.itemsize for n in (*strides, move)]))
     return look(a, (*shape, size), (*strides, move), start_of(a))
 
 
@@ -52,6 +55,10 @@ def unfold_back(input: Array, shape, dimension, size, step):
     d = axis(dimension, len(shape))
     n, key = input.shape[d], (slice(None),) * d
     step = step if n > 1 else max(size, 1)
+    fits = d == len(shape) - 1 and step > 1 and n == (shape[d] - size) // step + 1
+    if fits and type(input) is np.ndarray and input.size and input.dtype.char in "fd":
+        rows = input.reshape(-1, n, size)
+        return K.add_windows(rows, (shape[d],), (size,), (step,), (0,), (1,)).reshape(shape)
     pieces = -(-size // step)  # pieces of `step` elements of different windows do not meet
     rows = max(-(-shape[d] // step), n + pieces - 1)
     out = new_filled(input, np.zeros, (*shape[:d], rows, step, *shape[d + 1 :]), input.dtype)

@@ -537,7 +537,18 @@ for _n in (2, 3):
         return _sampled(input, grid, mode, padding, align)
 
 
-@composite(layout="rows")
+def _sampling_plan(shape: Any, grid: Any, mode: Any, padding: Any, align: Any) -> tuple[Any, ...] | None:
+    """Of images and grids that fit; who says nothing of corners is warned."""
+    n = len(shape) - 2
+    fits = n in (2, 3) and grid is not None and len(grid) == n + 2 and grid[0] == shape[0] and grid[-1] == n
+    if not fits or 0 in shape[2:] or type(align) is not bool or (mode == "bicubic" and n == 3):
+        return None
+    if mode not in _MODES_OF_GRIDS or padding not in _PADDINGS:
+        return None
+    return f"sampled_{n}d", _MODES_OF_GRIDS[mode], _PADDINGS[padding], align
+
+
+@composite(layout="rows", plan=(None, _sampling_plan, False, 1))
 def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
 

@@ -148,11 +148,12 @@ def laid(answer: Any, layout: str, source: Any) -> Any:
 def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> None:
     """Give a composite that is one operator of PyTorch's one node."""
     first = next((t for t in answer if t is not None), None) if type(answer) is tuple else answer
+    if op.fixed:
+        given = op.defaults | dict(zip(op.params, args), **kwargs)
+        refuse_gradient(op.name, **{p: given.get(p) for p in op.fixed})
     if first is None or first._wg_edge is None or op.node is None or _is_one(op, answer, args, since):
         return
     given = op.defaults | dict(zip(op.params, args), **kwargs)
-    if op.fixed:
-        refuse_gradient(op.name, **{p: given.get(p) for p in op.fixed})
     wrap_in_node(answer, op.node, [given.get(p) for p in op.whole], since, given)
 
 
