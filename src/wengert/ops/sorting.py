@@ -267,8 +267,8 @@ def _distinct(input: Any, dim: Any, inverse: bool, counts: bool) -> tuple[Any, A
             raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
         if input.shape[d]:
             raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
-    values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, axis=d if input.ndim else None)
-    return values, inverse.reshape(-1), counts
+    values, places, many = np.unique(input, return_inverse=True, return_counts=True, axis=d if input.ndim else None)
+    return values, places.reshape(-1), many
 
 
 def _runs(input: Any, dim: Any, inverse: bool, counts: bool) -> tuple[Any, Any, Any]:

@@ -57,8 +57,8 @@ def unfold_back(input: Array, shape, dimension, size, step):
     step = step if n > 1 else max(size, 1)
     fits = d == len(shape) - 1 and step > 1 and n == (shape[d] - size) // step + 1
     if fits and type(input) is np.ndarray and input.size and input.dtype.char in "fd":
-        rows = input.reshape(-1, n, size)
-        return K.add_windows(rows, (shape[d],), (size,), (step,), (0,), (1,)).reshape(shape)
+        seen = input.reshape(-1, n, size)
+        return K.add_windows(seen, (shape[d],), (size,), (step,), (0,), (1,)).reshape(shape)
     pieces = -(-size // step)  # pieces of `step` elements of different windows do not meet
     rows = max(-(-shape[d] // step), n + pieces - 1)
     out = new_filled(input, np.zeros, (*shape[:d], rows, step, *shape[d + 1 :]), input.dtype)
