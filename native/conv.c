@@ -70,6 +70,17 @@ int conv_sees(const struct axis *a, size tap)
     return 0;
 }
 
+size conv_seen_along(const struct axis *a)
+{
+    size seen = 0;
+    for (size tap = 0; tap < a->kernel; tap++) seen += conv_sees(a, tap);
+    return seen;
+}
+size conv_seen(const struct conv *v)
+{
+    return conv_seen_along(&v->axis[0]) * conv_seen_along(&v->axis[1]) * conv_seen_along(&v->axis[2]);
+}
+
 #define FOR_EACH_TAP(v)                                              \
     for (size kz = 0; kz < (v)->axis[0].kernel; kz++)                \
         for (size ky = 0; ky < (v)->axis[1].kernel; ky++)            \
@@ -528,6 +539,7 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
         int done = conv_took(BY_DEPTHWISE, depthwise_run(&v, 1));
         if (!done) done = conv_took(BY_WINOGRAD, winograd_run(&v, 1));
         if (!done) done = conv_took(BY_COLUMNS, columns_run(&v));
+        if (!done) done = conv_took(BY_FOLDED, folded_run(&v));
         if (!done && is_partly_empty(&v)) memset(v.out, 0, PyArray_NBYTES(out));
         if (done < 0 || (!done && v.lattices && run_windows(&v) < 0)) Py_CLEAR(out);
     } else Py_CLEAR(out);

@@ -46,7 +46,7 @@ struct conv {
 };
 
 /* Ways to compute a convolution; conv.c has their names. */
-enum way { BY_DEPTHWISE, BY_WINOGRAD, BY_BROAD, BY_COLUMNS, BY_IN_PLACE, BY_PACKED, BY_DOTS, BY_TILES, WAYS };
+enum way { BY_DEPTHWISE, BY_WINOGRAD, BY_BROAD, BY_COLUMNS, BY_FOLDED, BY_IN_PLACE, BY_PACKED, BY_DOTS, BY_TILES, WAYS };
 
 /* Whether a way is taken: it is, if it takes fewer cycles than the others would, unless a test says which way to go. And what came of
  * a way, which is handed on. Both are noted for `conv_chosen`. */
@@ -81,6 +81,9 @@ void conv_release(struct conv *v);
 
 /* Whether some window sees the image at this tap of an axis, or only zeros around it. */
 int conv_sees(const struct axis *a, size tap);
+/* Taps along an axis, and of a channel, that some window sees the image at. */
+size conv_seen_along(const struct axis *a);
+size conv_seen(const struct conv *v);
 
 /* The padded images of a convolution, columns that meet the same taps side by side if `split`; and its windows: one lattice. */
 void conv_pad_images(struct conv *v, int split);
@@ -130,6 +133,10 @@ int broad_pixels(const struct conv *given);
 /* The gradient in the images, and in the filters, where few windows (at most so many) see them: as above. */
 int columns_run(const struct conv *given);
 int columns_weights(struct conv *v, const char *grad, char *out, size most);
+
+/* The gradient in the images by a product for all taps: as above; and its cost, as of conv_cost, for all panels and taps. */
+int folded_run(const struct conv *given);
+double folded_cost(const struct conv *v);
 
 int conv_is_finite(const char *numbers, size count, int type);
 /* Where all of the first are zeros, as in gradients of gradients of ReLUs, and all others are finite, so is what comes of them: whether

@@ -8,22 +8,15 @@ struct columns_job {
     const char *left, *images;
     char *out;
     const size *place;
-    size *offset, windows, image, work_bytes, padded_bytes; /* offset: of all taps of CHANNELS_AT_ONCE channels, negative if never seen; image: numbers of so many */
+    size windows, image, work_bytes, padded_bytes; /* image: numbers of CHANNELS_AT_ONCE channels */
 };
-
-static void offsets(struct columns_job *job, size channels)
-{
-    const struct conv *v = &job->v;
-    const struct lattice *l = v->lattice;
-    for (size k = 0; k < channels * v->kernel; k++) job->offset[k] = -1;
-    for (size k = 0; k < l->depth && l->tap[k] < channels * v->kernel; k++) job->offset[l->tap[k]] = l->offset[k];
-}
 
 static struct columns columns_of(const struct columns_job *job, size channels, const char *source, char *out, char *work)
 {
     const struct conv *v = &job->v;
     return (struct columns){
-        .left = job->left, .source = source, .offset = job->offset, .place = job->place, .windows = job->windows, .results = v->results,
+        .left = job->left, .source = source, .offset = v->lattice->offset, .seen = v->lattice->tap,
+        .count = v->lattice->depth / v->channels * channels, .place = job->place, .windows = job->windows, .results = v->results,
         .filters = v->filters, .columns = channels * v->kernel, .row = v->channels * v->kernel, .grad_image = v->filters * v->results,
         .out = out, .work = work,
     };
@@ -64,9 +57,8 @@ static void weights_task(void *context, size begin, size end, int chunk)
     const struct conv *v = &job->v;
     for (size item = begin; item < end && !pool_stopped(); item++) {
         const size first = item * CHANNELS_AT_ONCE, left = v->channels - first, channels = left < CHANNELS_AT_ONCE ? left : CHANNELS_AT_ONCE;
-        struct columns w = columns_of(job, channels, job->images + first * v->source.plane * v->width, job->out + first * v->kernel * v->width,
+        const struct columns w = columns_of(job, channels, job->images + first * v->source.plane * v->width, job->out + first * v->kernel * v->width,
                                       v->work + chunk * job->work_bytes);
-        w.offset = v->lattice->offset, w.seen = v->lattice->tap, w.count = v->lattice->depth / v->channels * channels;
         (v->type == NPY_FLOAT ? kernels->conv_columns_weights_f32 : kernels->conv_columns_weights_f64)(&w);
     }
 }
@@ -85,12 +77,11 @@ static int run(struct columns_job *job, const char *grad, int backward)
     v->together = v->images;
     const size left_numbers = backward ? rows * v->filters : tiles_of(v->filters, high) * high * job->windows;
     PyArrayObject *left = scratch(left_numbers, width), *work = left ? scratch(chunks * job->work_bytes + (backward ? 0 : conv_batch_bytes(v)), 1) : NULL;
-    PyArrayObject *lists = work ? scratch(job->windows + SPARE + channels * v->kernel, sizeof(size)) : NULL;
+    PyArrayObject *lists = work ? scratch(job->windows + SPARE, sizeof(size)) : NULL;
     int result = -1;
     if (lists) {
         size *place = (size *)aligned(lists);
-        job->place = place, job->offset = place + job->windows + SPARE, job->left = aligned(left), v->work = aligned(work);
-        offsets(job, channels);
+        job->place = place, job->left = aligned(left), v->work = aligned(work);
         const size all = v->source.channels;
         if (backward) v->source.channels = channels; /* of padded images */
         conv_list_places(v, place);
@@ -115,10 +106,12 @@ static int run(struct columns_job *job, const char *grad, int backward)
 }
 
 /* Whether it takes less time than what else there is, by cycles: products of whole tiles, of columns or of windows; for every number of the
- * filters that it is packed, or turned; and for every window of a column that it is read, or added. Constants: measured. */
+ * filters that it is packed, or turned, by runs of what windows see; and for every window of a column that it is read, or added. Constants: measured. */
 static int images_pay(const struct conv *v, double windows)
 {
-    const double high = (double)kernels->gemm_rows, wide = (double)tile_columns(v), filters = (double)v->filters, taps = (double)v->channels * v->kernel;
+    const double high = (double)kernels->gemm_rows, wide = (double)tile_columns(v), filters = (double)v->filters;
+    const size seen = conv_seen(v), run = conv_seen_along(&v->axis[2]) < v->axis[2].kernel ? conv_seen_along(&v->axis[2]) : conv_seen_along(&v->axis[1]) < v->axis[1].kernel ? v->axis[2].kernel * conv_seen_along(&v->axis[1]) : seen;
+    const double taps = (double)v->channels * (are_narrow() ? seen : v->kernel), moving = 0.6 + (are_narrow() && seen < v->kernel ? 2 / (double)run : 0);
     const double tiles = (double)tiles_of((size)windows, kernels->gemm_rows) * high / wide, rows = (double)tiles_of(v->channels, kernels->gemm_rows) * high;
     const double packing = are_narrow() && v->lattices > 1 ? 1.8 : 0.9; /* each lattice takes some taps of all filters */
     double other = 0;
@@ -127,7 +120,8 @@ static int images_pay(const struct conv *v, double windows)
         const double panels = (double)tiles_of(v->images * l->count[0] * l->count[1] * l->count[2], tile_columns(v)), runs = wide / (double)l->count[2] + 1;
         other += (double)l->depth * (panels * (rows + 1 + 1.3 * runs) + packing * rows);
     }
-    return conv_pays(BY_COLUMNS, taps * (filters * (tiles + 0.6) + 1.6 * windows), other);
+    const double folded = folded_cost(v);
+    return conv_pays(BY_COLUMNS, taps * (filters * (tiles + moving) + 1.6 * windows), other < folded ? other : folded);
 }
 static int weights_pay(const struct conv *v, double windows)
 {

@@ -108,36 +108,71 @@ static void F(conv_columns_weights)(const struct columns *w)
     }
 }
 
+/* Columns of a panel that lie side by side among the columns of filters. */
+struct F(stretches) {
+    size count, from[GEMM_COLUMNS], place[GEMM_COLUMNS], length[GEMM_COLUMNS];
+};
+static void F(conv_stretches)(struct F(stretches) *s, const size *seen, size columns)
+{
+    s->count = 0;
+    for (size j = 0; j < columns; j++) {
+        if (!j || seen[j] != seen[j - 1] + 1) s->from[s->count] = seen[j], s->place[s->count] = j, s->length[s->count++] = 0;
+        s->length[s->count - 1]++;
+    }
+}
+
+/* Some columns of `depth` filters from `first` on in panels of a tile's width, which s describes. Rows of filters are so far apart that the
+ * processor does not see the next coming. Whole vectors are moved: what is too much of one is written over by the next. */
+static void F(conv_columns_right)(REAL *to, const struct F(stretches) *s, const struct columns *w, size c0, size count, size first, size depth)
+{
+    enum { AHEAD = 6 };
+    const size lanes = GEMM_COLUMNS / 2, panels = (count + GEMM_COLUMNS - 1) / GEMM_COLUMNS, begin = w->seen[c0], end = w->seen[c0 + count - 1];
+    if (count % GEMM_COLUMNS) memset(to + (panels - 1) * depth * GEMM_COLUMNS, 0, depth * GEMM_COLUMNS * sizeof(REAL));
+    for (size p = 0; p < depth; p++) {
+        const REAL *from = (const REAL *)w->source + (first + p) * w->row;
+        const int whole = first + p + 1 < w->filters && p + 1 < depth && w->row >= lanes;
+#ifdef __GNUC__
+        for (size x = begin; x <= end && first + p + AHEAD < w->filters; x += 64 / (size)sizeof(REAL)) __builtin_prefetch(from + AHEAD * w->row + x);
+#endif
+        for (size k = 0; k < panels; k++) {
+            REAL *row = to + (k * depth + p) * GEMM_COLUMNS;
+            for (size m = 0; m < s[k].count; m++)
+                if (whole && count - k * GEMM_COLUMNS >= GEMM_COLUMNS)
+                    for (size j = 0; j < s[k].length[m]; j += lanes) memcpy(row + s[k].place[m] + j, from + s[k].from[m] + j, VECTOR_BYTES);
+                else F(conv_move)(row + s[k].place[m], from + s[k].from[m], s[k].length[m]);
+        }
+    }
+}
+
 /* The gradient in the images, for some columns, is added to padded images: sums over filters, for all windows. */
 static void F(conv_columns_images)(const struct columns *w)
 {
     const size most = COLUMN_PANELS * GEMM_COLUMNS, steps = (w->filters + CONV_DEPTH - 1) / CONV_DEPTH, step = (w->filters + steps - 1) / steps, part = sum_block(w->filters);
     const size tiles = (w->windows + GEMM_ROWS - 1) / GEMM_ROWS, all = tiles * GEMM_ROWS * GEMM_COLUMNS;
     REAL *right = w->work, *sums = right + COLUMN_PANELS * CONV_DEPTH * GEMM_COLUMNS, *images = w->out;
-    for (size c0 = 0, count; c0 < w->columns && !pool_stopped(); c0 += count) {
-        count = w->columns - c0 < most ? w->columns - c0 : most;
+    struct F(stretches) stretches[COLUMN_PANELS];
+    for (size c0 = 0, count; c0 < w->count && !pool_stopped(); c0 += count) {
+        count = w->count - c0 < most ? w->count - c0 : most;
         const size panels = (count + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
+        for (size k = 0; k < panels; k++)
+            F(conv_stretches)(&stretches[k], w->seen + c0 + k * GEMM_COLUMNS, count - k * GEMM_COLUMNS < GEMM_COLUMNS ? count - k * GEMM_COLUMNS : GEMM_COLUMNS);
         for (size f = 0; f < w->filters; f += step) {
             const size depth = w->filters - f < step ? w->filters - f : step;
-            F(gemm_pack_right)(right, (const REAL *)w->source + f * w->row + c0, w->row, 1, depth, count);
+            F(conv_columns_right)(right, stretches, w, c0, count, f, depth);
             for (size k = 0; k < panels; k++)
                 for (size t = 0; t < tiles; t++)
                     F(conv_tiles)(sums + k * all + t * GEMM_ROWS * GEMM_COLUMNS, GEMM_COLUMNS, (const REAL *)w->left + (t * w->filters + f) * GEMM_ROWS, 1,
                                  GEMM_ROWS, right + k * depth * GEMM_COLUMNS, GEMM_ROWS, GEMM_COLUMNS, depth, part, f > 0);
         }
         for (size k = 0; k < panels; k++) {
-            size offset[GEMM_COLUMNS], column[GEMM_COLUMNS], seen = 0;
-            for (size j = 0; j < GEMM_COLUMNS && k * GEMM_COLUMNS + j < count; j++) {
-                offset[seen] = w->offset[c0 + k * GEMM_COLUMNS + j], column[seen] = j;
-                seen += offset[seen] >= 0;
-            }
+            const size *offset = w->offset + c0 + k * GEMM_COLUMNS, there = count - k * GEMM_COLUMNS < GEMM_COLUMNS ? count - k * GEMM_COLUMNS : GEMM_COLUMNS;
             for (size p = 0; p < w->windows; p++) {
                 REAL *to = images + w->place[p];
                 const REAL *from = sums + k * all + p * GEMM_COLUMNS;
-                if (seen == GEMM_COLUMNS)
+                if (there == GEMM_COLUMNS)
                     for (size j = 0; j < GEMM_COLUMNS; j++) to[offset[j]] += from[j];
                 else
-                    for (size j = 0; j < seen; j++) to[offset[j]] += from[column[j]];
+                    for (size j = 0; j < there; j++) to[offset[j]] += from[j];
             }
         }
     }

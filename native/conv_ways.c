@@ -30,7 +30,7 @@ int conv_is_by_lines(const struct conv *v, const struct lattice *l)
 
 /* Cycles for a panel of windows and a tap, of reading windows where they lie or of packing them: one for each row of the tiles, more
  * where the sums do not stay in registers; some for every move of a vector; and a tap's share of what it takes to put results where they
- * belong, to list where a panel's windows lie, and to split images up. Rows of filters beyond the first find the windows less and less in
+ * belong, one by one where they lie in steps, to list where a panel's windows lie, and to split images up. Rows of filters beyond the first find the windows less and less in
  * the first cache. Filters of one tap read another plane for each, which packing asks for ahead of time where the second cache does not
  * have the image. Constants: measured. */
 double conv_cost_of(const struct conv *v, int in_place)
@@ -38,14 +38,15 @@ double conv_cost_of(const struct conv *v, int in_place)
     const struct lattice *l = v->lattice;
     const double wide = (double)tile_columns(v), row = (double)l->count[2], taps = l->depth ? (double)l->depth : 1;
     const double high = (double)kernels->gemm_rows, tiles = (double)tiles_of(v->rows, kernels->gemm_rows);
-    const double product = v->rows <= high / 2 ? high / 2 : tiles * high;
+    const double product = v->rows <= high / 2 ? high / 2 : tiles * high, spread = are_narrow() && l->to_step[2] > 1 ? 1.6 * wide * (double)v->rows / taps : 0;
+    const double few = v->rows < THIN ? (are_narrow() ? 2.2 : 1) * (double)v->rows : are_narrow() && v->rows <= high / 2 ? 4.6 : product; /* wait for their sums */
     const int lines = conv_is_by_lines(v, l);
     const double computed = lines ? by_lines(v, l) : by_tiles(v, l), runs = wide / row + 1 > 2 ? wide / row + 1 : 2;
     const double split = v->source.split > 1 ? 0.4 * (double)(v->source.channels * v->source.plane) * wide / (taps * (double)v->results) : 0;
     const int near = are_narrow() && conv_is_near(v);
     const double waits = are_narrow() && v->rows >= THIN && !near ? 6 / (double)v->kernel : 0, far = lines ? 0.006 : near && v->kernel == 1 ? 0.002 : 0.01;
-    if (!in_place) return split + product * (taps > CONV_WHOLE ? 1.08 : 1) + 1 + 1.3 * runs + 200 / taps;
-    return split + waits + computed * (v->rows < THIN ? v->rows : product * (1 + far * tiles)) + (row < 2 * wide && !lines ? 5 * runs * v->rows / taps : 0);
+    if (!in_place) return split + spread + product * (taps > CONV_WHOLE ? 1.08 : 1) + 1 + 1.3 * runs + 200 / taps;
+    return split + spread + waits + computed * (v->rows < THIN ? few : few * (1 + far * tiles)) + (row < 2 * wide && !lines ? 5 * runs * v->rows / taps : 0);
 }
 double conv_cost(const struct conv *v)
 {
@@ -55,7 +56,7 @@ double conv_cost(const struct conv *v)
 
 /* ---- which way ---- */
 
-static const char *const WAY_NAMES[WAYS] = {"depthwise", "winograd", "broad", "columns", "in place", "packed", "dots", "tiles"};
+static const char *const WAY_NAMES[WAYS] = {"depthwise", "winograd", "broad", "columns", "folded", "in place", "packed", "dots", "tiles"};
 
 /* The last convolution of a thread. */
 static _Thread_local struct chosen {

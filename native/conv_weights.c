@@ -9,6 +9,8 @@ struct weights_job {
     int threes;         /* whether taps come in threes of neighbours */
     int few;            /* whether vectors run over windows, as there are few filters */
     int by_channels;    /* threads share out channels, or batches of images */
+    int swapped;        /* whether images and gradients have changed places, so that sums lie as filters do */
+    char *last;         /* swapped: sums of the taps that fill no tile, where the others are written to where they belong */
 };
 
 /* Whether a plane is taken as one line: less is computed in vain than when each row fills up vectors. */
@@ -36,8 +38,9 @@ static void weights_task(void *context, size begin, size end, int chunk)
             const size from = tiles * part / v->shares * high, to = tiles * (part + 1) / v->shares * high;
             const char *source = conv_batch(v, padded, &ready, batch * v->groups + group, group, first, images, &image);
             char *sums = job->sums + (group + (job->by_channels ? 0 : chunk * v->groups)) * job->sums_numbers * width;
+            const size whole = job->last ? v->lattice->depth / high * high - from : MOST; /* taps that fill tiles */
             const struct weights w = {
-                .source = source, .grad = job->grad + (first * v->groups + group) * v->filters * v->results * width,
+                .last = job->last, .whole = whole, .source = source, .grad = job->grad + (first * v->groups + group) * v->filters * v->results * width,
                 .offset = v->index + from, .place = job->place, .images = images, .pixels = v->results, .filters = v->filters, .taps = (few && to > v->lattice->depth ? v->lattice->depth : to) - from,
                 .grad_image = v->groups * v->filters * v->results, .sums_row = job->columns, .sums = sums + from * job->columns * width, .work = work,
                 .lattice = v->lattice, .flat = is_one_line(v), .threes = job->threes, .image = image, .block = sum_block(v->images * v->results),
@@ -157,9 +160,10 @@ static int run_weights(struct weights_job *job, char *out)
     const size numbers = job->sums_numbers * v->groups * (job->by_channels ? 1 : chunks);
     PyArrayObject *work = scratch(chunks * v->work_bytes, 1), *places = work ? scratch(v->together * v->results + SPARE, sizeof(size)) : NULL;
     int result = -1;
-    PyArrayObject *sums = places ? scratch(numbers, v->width) : NULL;
+    const int direct = job->swapped && job->by_channels;
+    PyArrayObject *sums = places ? scratch(direct ? high * job->columns : numbers, v->width) : NULL;
     if (sums) {
-        job->sums = aligned(sums);
+        job->last = direct ? aligned(sums) : NULL, job->sums = direct ? out : aligned(sums);
         v->work = aligned(work), job->place = (size *)aligned(places);
         if (!job->few) conv_list_places(v, job->place);
         v->behind = !job->few || v->lattice->count[2] % lanes == 0 || v->lattice->count[2] > CONV_PLACES ? 0 : tile_columns(v);
@@ -172,13 +176,40 @@ static int run_weights(struct weights_job *job, char *out)
                 else kernels->add_f64((double *)job->sums, (const double *)more, v->groups * job->sums_numbers);
             }
             job->out = out;
-            result = pool_run_stoppable(sums_task, job, v->groups * tiles_of(v->filters, lanes), pool_chunks(v->groups * tiles_of(v->filters, lanes), 0.5 * lanes * depth));
+            const size whole = depth / high * high, row = job->columns * v->width;
+            if (direct) memcpy(out + whole * row, job->last, (depth - whole) * row);
+            else if (job->swapped) memcpy(out, job->sums, depth * row);
+            else result = pool_run_stoppable(sums_task, job, v->groups * tiles_of(v->filters, lanes), pool_chunks(v->groups * tiles_of(v->filters, lanes), 0.5 * lanes * depth));
         }
         Py_END_ALLOW_THREADS
     }
     Py_XDECREF(sums);
     Py_XDECREF(work);
     Py_XDECREF(places);
+    return result;
+}
+
+/* Filters of one tap, no fewer than channels: gradients are read in place of images, and images, which have fewer numbers, are packed, so
+ * that sums lie as filters do and are not turned. */
+static int can_swap(const struct conv *v)
+{
+    const size wide = tile_columns(v);
+    return are_narrow() && v->kernel == 1 && v->groups == 1 && v->channels <= v->filters && v->pixels == v->results && v->results >= wide && v->channels % wide == 0 && v->source.plane == v->pixels;
+}
+static int run_swapped(struct weights_job *given, char *out)
+{
+    struct weights_job job = *given;
+    struct conv *v = &job.v;
+    v->channels = given->v.filters, v->filters = given->v.channels, v->from = given->grad, job.grad = given->v.from;
+    v->from_image = v->channels * v->pixels, v->spare = 0, job.swapped = 1;
+    v->index = NULL, v->lattice = NULL;
+    int result = -1;
+    if (conv_has_memory(v, 2 * v->channels + SPARE, 1)) {
+        conv_pad_images(v, 1);
+        conv_lattice(v);
+        result = run_weights(&job, out);
+    }
+    conv_release(v);
     return result;
 }
 
@@ -208,7 +239,8 @@ PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
         if (!done) done = conv_took(BY_WINOGRAD, winograd_weights(v, job.grad, PyArray_BYTES(out)));
         if (!done) done = conv_took(BY_COLUMNS, columns_weights(v, job.grad, PyArray_BYTES(out), CONV_WINDOWS));
         job.few = are_few(v);
-        if (!done) done = conv_took(job.few ? BY_DOTS : BY_TILES, run_weights(&job, PyArray_BYTES(out)) < 0 ? -1 : 1);
+        int (*const run)(struct weights_job *, char *) = !job.few && can_swap(v) ? run_swapped : run_weights;
+        if (!done) done = conv_took(job.few ? BY_DOTS : BY_TILES, run(&job, PyArray_BYTES(out)) < 0 ? -1 : 1);
         if (done > 0 && job.few && !conv_is_finite(PyArray_BYTES(out), PyArray_SIZE(out), v->type)) /* zeros between gradients met what is not finite */
             job.few = 0, done = run_weights(&job, PyArray_BYTES(out));
         if (done < 0) Py_CLEAR(out);

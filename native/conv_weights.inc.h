@@ -89,8 +89,8 @@ static void F(conv_weights_part)(const struct weights *w, size begin, size count
     const REAL *g = w->work;
     for (size f = 0, wide; f < w->filters; f += wide, g += count * wide) {
         wide = w->filters - f <= lanes ? lanes : GEMM_COLUMNS;
-        REAL *sums = (REAL *)w->sums + first * w->sums_row + f;
-        for (size t = first, rows; t < end && !pool_stopped(); t += rows, sums += rows * w->sums_row) {
+        for (size t = first, rows; t < end && !pool_stopped(); t += rows) {
+            REAL *sums = t + GEMM_ROWS > w->whole ? (REAL *)w->last + f : (REAL *)w->sums + t * w->sums_row + f;
             rows = GEMM_ROWS;
             if (w->threes) rows = 3 * F(conv_weight_threes)(sums, w, t, (end - t) / 3, g, wide, place, count, add);
             else if (wide == GEMM_COLUMNS) F(conv_weight_tile)(sums, w->sums_row, w->source, w->offset + t, g, wide, place, count, w->block, add);

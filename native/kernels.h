@@ -285,19 +285,30 @@ struct weights {
     size image;
     int flat, threes; /* threes: whether taps come in threes of neighbours */
     size images, pixels, filters, taps, grad_image, sums_row;
-    void *sums, *work;
-    size block; /* windows that are summed in registers */
+    void *sums, *last, *work; /* last: sums of a tile that holds taps from `whole` on, which fill no tile */
+    size whole, block; /* block: windows that are summed in registers */
     int add; /* to the sums; without, they are overwritten */
 };
 /* Products of gradients with columns, for few windows: see conv_columns.inc.h. */
 struct columns {
     const void *left, *source;   /* gradients in tiles; padded images, or filters */
-    const size *offset, *place;  /* of columns in a padded image, negative where windows see only padding; of windows */
-    const size *seen;            /* for gradients of filters: the columns that see more, whose offsets the others are, and their count */
+    const size *offset, *place;  /* of columns in a padded image, if windows see more than padding there; of windows */
+    const size *seen;            /* the columns that see more, whose offsets the others are, and their count */
     size count;
     size windows, results, filters, columns, row, grad_image; /* row: numbers from filter to filter */
     void *out, *work;            /* gradients of filters, or padded images that are added to */
 };
+/* Products of filters with gradients, whose rows are added to padded images: see conv_folded.inc.h. */
+struct folded {
+    const void *source, *left;     /* gradients; filters in panels, block after block of channels */
+    const struct lattice *lattice; /* of the windows, and where taps lie */
+    const struct source *padded;
+    size images, results, grad_image, filters, taps, channels; /* taps of a channel */
+    size block, first, last, windows; /* channels of a block; the first and the last block; windows at a time */
+    void *out, *work; /* work: gradients and sums of so many windows, then padded images */
+    size out_image, out_channel;
+};
+enum { FOLDED_WINDOWS = 512 };
 enum { COLUMN_PANELS = 8, COLUMN_SPREAD = 16 }; /* of columns, packed together; vectors that a panel is spread over */
 /* Taps at a time: as many as keep a panel in the first cache; where they are more, fewer, so that the sums stay in it, too. */
 enum { CONV_WHOLE = 288, CONV_DEPTH = 144, CONV_PANELS = 16, CONV_SUMS = 1 << 16, CONV_WINDOWS = 256, CONV_THIN = 2048, CONV_FRESH = 8, CONV_PLACES = 1024, CONV_LINES = 64, CONV_KEPT = 512 };
@@ -322,6 +333,8 @@ static inline size sum_block(size n)
     X(conv_columns_left, (REAL * to, const REAL *from, const struct columns *w, int filters_first))                \
     X(conv_columns_weights, (const struct columns *w))                                                             \
     X(conv_columns_images, (const struct columns *w))                                                              \
+    X(conv_folded_filters, (REAL * to, const REAL *weight, size row, const size *tap, size taps, size filters))    \
+    X(conv_folded, (const struct folded *w))                                                                       \
     X(conv_dots, (const struct weights *w))                                                                        \
     X(conv_weights, (const struct weights *w))                                                                     \
     X(conv_sums, (REAL * to, size to_row, const REAL *from, size from_row, size filters, const size *tap, size taps))

@@ -13,6 +13,7 @@
 #include "conv_broad.inc.h"
 #include "conv_weights.inc.h"
 #include "conv_columns.inc.h"
+#include "conv_folded.inc.h"
 #include "winograd.inc.h"
 #include "recurrent.inc.h"
 #include "sampling.inc.h"

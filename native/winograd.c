@@ -129,8 +129,9 @@ static int pays(const struct job *j, size images, size filters, int backward)
     const double transforms = tiles * one * (p->streams * j->depth * j->lanes + p->sums * out->channels) + 12 * p->streams * pairs;
     const struct axis *a = j->v->axis;
     const double places = backward ? (double)j->v->pixels / (a[0].stride * a[1].stride * a[2].stride) : (double)j->v->results;
-    const double windows = (double)j->v->images * places * j->v->kernel * pairs;
-    return conv_pays(BY_WINOGRAD, products + transforms, (backward && p->axis[2].phases > 1 ? 1 : 0.93) * windows);
+    const double windows = (double)j->v->images * places * j->v->kernel * pairs * (backward && p->axis[2].phases > 1 ? 1 : 0.93);
+    const double folded = backward ? 0.8 * folded_cost(j->v) * (double)tile_columns(j->v) : windows; /* by products that wait for nothing */
+    return conv_pays(BY_WINOGRAD, products + transforms, folded < windows ? folded : windows);
 }
 
 /* Whether no number stands out, so that sums that do not see it lose nothing to it. Results are made of no numbers of the image but those that

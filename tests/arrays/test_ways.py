@@ -50,8 +50,10 @@ FASTEST: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
         "3x3/2 256-512, 14": (None, "columns", "columns"),
         "3x3 512, 2": ("packed", None, "columns"),
         "3x3 256, 4": (None, "winograd", "winograd"),
-        "3x3 3-64, 32": ("in place", "in place", "tiles"),
-        "3x3 1-32, 28": (None, "in place", "tiles"),
+        "3x3 3-64, 32": ("in place", "folded", "tiles"),
+        "3x3 1-32, 28": (None, "folded", "tiles"),
+        "transposed 4x4/2 64-1, 14": ("in place", "folded", "tiles"),
+        "transposed 2x2/2 64-32, 32": (None, "folded", None),
         "32 groups 3x3 128, 28": ("in place", "in place", "dots"),
         "video: 3/2 256-512 2x7x7": ("packed", "columns", "columns"),
     },
@@ -93,6 +95,10 @@ SHAPES = {  # images, filters, stride, padding, groups
     "few filters": ((3, 5, 20, 21), (6, 5, 3, 3), 1, 1, 1),
     "one tap": ((4, 40, 6, 7), (72, 40, 1, 1), 1, 0, 1),
     "groups": ((2, 24, 11, 10), (16, 6, 3, 3), 1, 1, 4),
+    "one tap, many filters": ((3, 32, 6, 7), (52, 32, 1, 1), 1, 0, 1),
+    "steps, few channels": ((5, 1, 28, 27), (64, 1, 4, 4), 2, 1, 1),
+    "steps of three": ((2, 3, 20, 23), (8, 3, 5, 5), 3, 2, 1),
+    "taps that see only zeros": ((2, 40, 2, 1), (24, 40, 3, 3), 1, 1, 1),
     "depthwise": ((2, 8, 14, 14), (8, 1, 3, 3), 1, 1, 8),
 }
 
@@ -111,7 +117,7 @@ def test_all_ways_give_the_same(name: str) -> None:
     seen = set()
     for call in calls:
         wanted = call()
-        for way in ("depthwise", "winograd", "broad", "columns", "in place", "packed", "dots", "tiles"):
+        for way in ("depthwise", "winograd", "broad", "columns", "folded", "in place", "packed", "dots", "tiles"):
             native.conv_only(way)
             try:
                 found = call()
