@@ -157,3 +157,16 @@ def test_slices_of_views_lie_as_those_of_copies(torch, shape, view):
             torch.testing.assert_close(leaf.grad, expected.movedim(0, dim))
         with pytest.raises(IndexError, match="out of bounds"):
             x[(slice(None),) * dim + (torch.tensor([0, n]),)]
+
+
+def test_rows_of_padding_have_no_gradient(torch):
+    weight = torch.randn(5, 3, requires_grad=True)
+    g = torch.randn(2, 4, 3)
+    g[0, 1] = float("nan")
+    places = torch.tensor([[0, 2, 1, 1], [2, 4, 0, 2]])
+    torch.nn.functional.embedding(places, weight, padding_idx=2).backward(g)
+    expected = torch.zeros(5, 3)
+    for place, row in zip(places.flatten().tolist(), g.reshape(-1, 3)):
+        if place != 2:
+            expected[place] += row
+    torch.testing.assert_close(weight.grad, expected)

@@ -20,9 +20,10 @@ def embedding_scatter(input: Array, indices: Array, rows, padding_idx, by_freque
     values = input.reshape(flat.size, width)
     if by_frequency and flat.size:
         values = values / np.bincount(flat, minlength=rows)[flat][:, None].astype(values.dtype)
-    if padding_idx >= 0:
-        values = np.where((flat != padding_idx)[:, None], values, values.dtype.type(0))
-    return K.add_at(new_filled(input, np.zeros, (rows, width), input.dtype), flat, in_rows(values))
+    out = K.add_at(new_filled(input, np.zeros, (rows, width), input.dtype), flat, in_rows(values))
+    if 0 <= padding_idx < rows:
+        out[padding_idx] = 0
+    return out
 
 
 @operator(grad=dict(input=lambda F, g, indices, input_shape, padding_idx, by_frequency: F.embedding_scatter(g, indices,
