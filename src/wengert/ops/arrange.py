@@ -317,7 +317,12 @@ def repeat(input: Array, repeats):
     if any(n < 0 for n in repeats):
         shape = [n * m for n, m in zip((1,) * (len(repeats) - input.ndim) + input.shape, repeats)]
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
-    return np.tile(input, tuple(repeats)) if len(repeats) else input.copy()
+    if type(input) is not np.ndarray or not len(repeats):
+        return np.tile(input, tuple(repeats)) if len(repeats) else input.copy()
+    shape = (1,) * (len(repeats) - input.ndim) + input.shape
+    out = np.empty([n for pair in zip(repeats, shape) for n in pair], input.dtype)  # one copy, NumPy makes several
+    out[...] = input.reshape([n for size in shape for n in (1, size)])
+    return out.reshape([n * m for n, m in zip(repeats, shape)])
 
 
 @composite
