@@ -319,10 +319,10 @@ def repeat(input: Array, repeats):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
     if type(input) is not np.ndarray or not len(repeats):
         return np.tile(input, tuple(repeats)) if len(repeats) else input.copy()
-    shape = (1,) * (len(repeats) - input.ndim) + input.shape
-    out = np.empty([n for pair in zip(repeats, shape) for n in pair], input.dtype)  # one copy, NumPy makes several
-    out[...] = input.reshape([n for size in shape for n in (1, size)])
-    return out.reshape([n * m for n, m in zip(repeats, shape)])
+    sizes = (1,) * (len(repeats) - input.ndim) + input.shape
+    out = np.empty([n for pair in zip(repeats, sizes) for n in pair], input.dtype)  # one copy, NumPy makes several
+    out[...] = input.reshape([n for size in sizes for n in (1, size)])
+    return out.reshape([n * m for n, m in zip(repeats, sizes)])
 
 
 @composite
