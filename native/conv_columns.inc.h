@@ -136,6 +136,10 @@ static void F(conv_columns_right)(REAL *to, const struct F(stretches) *s, const 
 #endif
         for (size k = 0; k < panels; k++) {
             REAL *row = to + (k * depth + p) * GEMM_COLUMNS;
+            if (s[k].length[0] == GEMM_COLUMNS) {
+                memcpy(row, from + s[k].from[0], GEMM_COLUMNS * sizeof(REAL));
+                continue;
+            }
             for (size m = 0; m < s[k].count; m++)
                 if (whole && count - k * GEMM_COLUMNS >= GEMM_COLUMNS)
                     for (size j = 0; j < s[k].length[m]; j += lanes) memcpy(row + s[k].place[m] + j, from + s[k].from[m] + j, VECTOR_BYTES);
