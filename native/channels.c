@@ -1,5 +1,5 @@
 /* Per-channel (axis 1) statistics and affine maps: what batch normalisation is made of. */
-#include "wengert.h"
+#include "channels.h"
 
 #include "pool.h"
 
@@ -7,7 +7,6 @@
 
 /* x as (batch, channels, inner): inner elements of a channel lie together, or inner is 1 and the channels are columns: also those of
  * images whose channels are innermost in memory. Short stretches between the two are left to NumPy. */
-enum { SHORTEST = 8 };
 
 struct channel_job {
     int type, training;
@@ -16,10 +15,17 @@ struct channel_job {
     size batch, channels, inner;
     const char *x, *g, *mean, *rstd, *weight, *scale, *shift;
     char *out, *first, *second; /* first, second: one number for each channel */
-    enum then { NOTHING, RELU, RELU6, SILU, HARDSWISH } then; /* what results go through, while they are in the first cache */
+    enum then then; /* what results go through, while they are in the first cache */
 };
 static const char *const THEN[] = {"", "relu", "relu6", "silu", "hardswish"};
 enum { THEN_BLOCK = 1024 };
+
+int then_of(PyObject *name)
+{
+    int then = HARDSWISH;
+    while (then >= NOTHING && !(PyUnicode_Check(name) && !PyUnicode_CompareWithASCIIString(name, THEN[then]))) then--;
+    return then;
+}
 
 static int split_channels(PyObject *given, struct channel_job *job)
 {
@@ -86,26 +92,25 @@ static PyArrayObject *result_of(const struct channel_job *job, PyArrayObject *x)
         ((REAL *)job->first)[c] = mean;                                                                        \
         ((REAL *)job->second)[c] = (REAL)(spread / count);                                                     \
     }                                                                                                          \
-    static REAL zeros_##SUFFIX[THEN_BLOCK], sixes_##SUFFIX[THEN_BLOCK];                                        \
-    static void then_##SUFFIX(enum then then, REAL *x, size n)                                                 \
+    static void map_##SUFFIX(enum then then, REAL *out, const REAL *x, REAL scale, REAL shift, size n)         \
     {                                                                                                          \
-        const REAL *const in[] = {x, zeros_##SUFFIX, sixes_##SUFFIX};                                          \
-        if (then == RELU) kernels->relu_##SUFFIX(x, in, n);                                                    \
-        else if (then == RELU6) kernels->hardtanh_##SUFFIX(x, in, n);                                          \
-        else if (then == SILU) kernels->silu_##SUFFIX(x, in, n);                                               \
-        else if (then == HARDSWISH) kernels->hardswish_##SUFFIX(x, in, n);                                     \
+        if (then == NOTHING) kernels->affine_##SUFFIX(out, x, scale, shift, n);                                \
+        else if (then == RELU) kernels->affine_relu_##SUFFIX(out, x, scale, shift, n);                         \
+        else if (then == RELU6) kernels->affine_between_##SUFFIX(out, x, scale, shift, 0, 6, n);               \
+        else                                                                                                   \
+            for (size at = 0; at < n; at += THEN_BLOCK) {                                                      \
+                const REAL *const in[] = {out + at};                                                           \
+                const size count = n - at < THEN_BLOCK ? n - at : THEN_BLOCK;                                  \
+                kernels->affine_##SUFFIX(out + at, x + at, scale, shift, count);                               \
+                (then == SILU ? kernels->silu_##SUFFIX : kernels->hardswish_##SUFFIX)(out + at, in, count);    \
+            }                                                                                                  \
     }                                                                                                          \
     static void affine_##SUFFIX(const struct channel_job *job, size c)                                         \
     {                                                                                                          \
         const REAL scale = ((const REAL *)job->scale)[c], shift = ((const REAL *)job->shift)[c];               \
-        const size most = job->then ? THEN_BLOCK : job->inner;                                                 \
         for (size n = 0; n < job->batch; n++)                                                                  \
-            for (size at = 0; at < job->inner; at += most) {                                                   \
-                REAL *out = (REAL *)job->out + AT(job, n, c) + at;                                             \
-                const size count = job->inner - at < most ? job->inner - at : most;                            \
-                kernels->affine_##SUFFIX(out, (const REAL *)job->x + AT(job, n, c) + at, scale, shift, count); \
-                then_##SUFFIX(job->then, out, count);                                                          \
-            }                                                                                                  \
+            map_##SUFFIX(job->then, (REAL *)job->out + AT(job, n, c), (const REAL *)job->x + AT(job, n, c), scale, shift,\
+                         job->inner);                                                                          \
     }                                                                                                          \
     static void blend_##SUFFIX(const struct channel_job *job, size c)                                          \
     {                                                                                                          \
@@ -226,6 +231,15 @@ static void moments_narrow(const struct channel_job *job, size c)
     }
     ((float *)job->first)[c] = mean;
     ((float *)job->second)[c] = (float)(spread / count);
+}
+
+void channel_map(const struct channel_map *map, void *numbers, size channel, size n)
+{
+    /* x * 1 + -0.0 is x, whatever the sign of zero */
+    if (map->type == NPY_FLOAT)
+        map_f32(map->then, numbers, numbers, map->scale ? ((const float *)map->scale)[channel] : 1, map->scale ? ((const float *)map->shift)[channel] : -0.0f, n);
+    else
+        map_f64(map->then, numbers, numbers, map->scale ? ((const double *)map->scale)[channel] : 1, map->scale ? ((const double *)map->shift)[channel] : -0.0, n);
 }
 
 static void affine_narrow(const struct channel_job *job, size c)
@@ -385,11 +399,9 @@ static PyObject *channel_norm(PyObject *module, PyObject *const *args, Py_ssize_
     if (count != 5 && count != 6) return PyErr_Format(PyExc_TypeError, "expected 5 or 6 arguments");
     if (split_channels(args[0], &job) < 0) NOT_HANDLED();
     if (count == 6) {
-        int then = HARDSWISH;
-        while (then > NOTHING && !(PyUnicode_Check(args[5]) && !PyUnicode_CompareWithASCIIString(args[5], THEN[then]))) then--;
-        if (!then || job.inner == 1 || job.narrow) NOT_HANDLED();
+        const int then = then_of(args[5]);
+        if (then <= NOTHING || job.inner == 1 || job.narrow) NOT_HANDLED();
         job.then = then;
-        for (int k = 0; then == RELU6 && sixes_f32[0] != 6 && k < THEN_BLOCK; k++) sixes_f32[THEN_BLOCK - 1 - k] = 6, sixes_f64[THEN_BLOCK - 1 - k] = 6;
     }
     for (int k = 0; k < 4; k++) {
         if (k > 1 && args[k + 1] == Py_None) continue;

@@ -296,6 +296,30 @@ static void filters_task(void *context, size begin, size end, int chunk)
     }
 }
 
+void conv_map(const struct conv *v, size image, size first, size count)
+{
+    if (!v->map) return;
+    for (size f = first; f < first + count; f++) channel_map(v->map, v->out + (image * v->out_image + f * v->out_filter) * v->width, f, v->results);
+}
+static void map_task(void *context, size begin, size end, int chunk)
+{
+    const struct conv *v = context;
+    const size filters = v->groups * v->filters;
+    (void)chunk;
+    for (size item = begin; item < end && !pool_stopped(); item++) conv_map(v, item / filters, item % filters, 1);
+}
+/* The map of all results: 0 if that is done, or there is none; -1 with an error. */
+static int map_all(struct conv *v)
+{
+    if (!v->map) return 0;
+    const size items = v->images * v->groups * v->filters;
+    int result;
+    Py_BEGIN_ALLOW_THREADS
+    result = pool_run_stoppable(map_task, v, items, pool_chunks(items, (v->map->then >= SILU ? 0.5 : 0.15) * v->results));
+    Py_END_ALLOW_THREADS
+    return result;
+}
+
 static void windows_task(void *context, size begin, size end, int chunk)
 {
     const struct conv *v = context;
@@ -324,6 +348,7 @@ static void windows_task(void *context, size begin, size end, int chunk)
             };
             kernel(&w);
         }
+        for (size n = 0; n < images; n++) conv_map(v, first + n, group * v->rows + from, (to < v->rows ? to : v->rows) - from);
     }
 }
 
@@ -435,35 +460,54 @@ static int conv_of_pixels(const struct conv *given, PyArrayObject *image, PyObje
     return done;
 }
 
-/* conv(x, weight, bias | None, stride, padding, dilation, groups) */
+/* Read scale, shift and the name of a function: 0 on success. */
+static int read_map(struct channel_map *map, const struct conv *v, PyObject *const *args)
+{
+    const int then = then_of(args[2]);
+    if (then < 0 || v->results < SHORTEST) return -1;
+    map->type = v->type, map->then = then;
+    if (args[0] == Py_None && args[1] == Py_None) return 0;
+    for (int k = 0; k < 2; k++)
+        if (!is_real(args[k]) || PyArray_TYPE((PyArrayObject *)args[k]) != v->type || PyArray_SIZE((PyArrayObject *)args[k]) != v->groups * v->filters ||
+            !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)args[k]))
+            return -1;
+    map->scale = PyArray_DATA((PyArrayObject *)args[0]), map->shift = PyArray_DATA((PyArrayObject *)args[1]);
+    return 0;
+}
+
+/* conv(x, weight, bias | None, stride, padding, dilation, groups[, scale | None, shift | None, then]): with the latter its results go through
+ * a map of each channel and the function `then` */
 static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
-    if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
+    if (count != 7 && count != 10) return PyErr_Format(PyExc_TypeError, "expected 7 or 10 arguments");
     if (!is_real(args[0]) || !is_like(args[1], args[0]) || (args[2] != Py_None && !is_like(args[2], args[0]))) NOT_HANDLED();
     PyArrayObject *given = (PyArrayObject *)args[0], *filters = (PyArrayObject *)args[1];
-    const int n = PyArray_NDIM(given);
+    const int n = PyArray_NDIM(given), mapped = count == 10;
     struct conv v = {0};
+    struct channel_map map = {0};
     if (PyArray_NDIM(filters) != n || conv_describe(&v, given, n, PyArray_DIMS(given), PyArray_DIMS(filters), args + 3) < 0) NOT_HANDLED();
+    if (mapped && (conv_by_pixels(given) || read_map(&map, &v, args + 7) < 0)) NOT_HANDLED();
     npy_intp shape[5] = {v.images, v.groups * v.filters};
     for (int k = 2; k < n; k++) shape[k] = v.axis[AXES - n + k].count;
-    if (pixels_fit(&v, given)) return (PyObject *)pixels_run(&v, given, args[1], args[2], shape, 0);
+    if (!mapped && pixels_fit(&v, given)) return (PyObject *)pixels_run(&v, given, args[1], args[2], shape, 0);
     PyArrayObject *found = NULL;
-    if (conv_of_pixels(&v, given, args[1], args[2], shape, &found)) return (PyObject *)found;
+    if (!mapped && conv_of_pixels(&v, given, args[1], args[2], shape, &found)) return (PyObject *)found;
     PyArrayObject *image = conv_planes(args[0]), *x = image ? conv_pick(&v, image) : NULL, *weight = conv_planes(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
     PyArrayObject *out = x && weight && (bias || args[2] == Py_None) ? new_like(given, n, shape) : NULL;
-    if (out && !bias && conv_vanishes(x, v.images * v.groups * v.channels * v.pixels, weight, PyArray_SIZE(weight), out)) conv_forget();
-    else if (out && conv_has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {
+    if (out && conv_has_memory(&v, 2 * v.channels * v.kernel + SPARE, 1)) {
         conv_forget();
         conv_pad_images(&v, 1);
         conv_lattice(&v);
         v.from = PyArray_BYTES(x), v.weight = PyArray_BYTES(weight), v.bias = bias ? PyArray_BYTES(bias) : NULL, v.out = PyArray_BYTES(out);
         v.rows = v.filters, v.filter_step = v.channels * v.kernel, v.bundle = v.filters * v.filter_step;
         v.from_image = v.channels * v.pixels, v.out_filter = v.results, v.out_image = v.groups * v.filters * v.results;
-        int done = conv_took(BY_DEPTHWISE, depthwise_run(&v, 0));
-        if (!done) done = conv_took(BY_WINOGRAD, winograd_run(&v, 0));
+        v.map = mapped ? &map : NULL;
+        int done = !bias && conv_vanishes(x, v.images * v.groups * v.channels * v.pixels, weight, PyArray_SIZE(weight), out), whole = done;
+        if (!done) done = conv_took(BY_DEPTHWISE, depthwise_run(&v, 0));
+        if (!done) whole = done = conv_took(BY_WINOGRAD, winograd_run(&v, 0));
         if (!done) done = conv_took(BY_BROAD, broad_run(&v));
-        if (done < 0 || (!done && run_windows(&v) < 0)) Py_CLEAR(out);
+        if (done < 0 || (!done && run_windows(&v) < 0) || (whole && map_all(&v) < 0)) Py_CLEAR(out);
     } else Py_CLEAR(out);
     conv_release(&v);
     Py_XDECREF(x);

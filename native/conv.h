@@ -2,7 +2,7 @@
 #ifndef WENGERT_CONV_H
 #define WENGERT_CONV_H
 
-#include "wengert.h"
+#include "channels.h"
 
 #include "pool.h"
 
@@ -42,8 +42,12 @@ struct conv {
     size sums_bytes;
     int fresh;    /* whether filters are packed some taps at a time, as only few windows meet them */
     int in_place; /* whether windows are read where they lie, or packed */
+    const struct channel_map *map; /* what results go through, while they are near; NULL: nothing */
     size spare, behind; /* numbers that may be read behind all images, and that the kernels read behind those at hand */
 };
+
+/* The map, of the results of an image for filters (of all groups) from `first` on. */
+void conv_map(const struct conv *v, size image, size first, size count);
 
 /* Ways to compute a convolution; conv.c has their names. */
 enum way { BY_DEPTHWISE, BY_WINOGRAD, BY_BROAD, BY_COLUMNS, BY_FOLDED, BY_IN_PLACE, BY_PACKED, BY_DOTS, BY_TILES, WAYS };

@@ -150,6 +150,7 @@ static void windows_task(void *context, size begin, size end, int chunk)
         };
         if (v->type == NPY_FLOAT) kernels->conv_broad_f32(&w);
         else kernels->conv_broad_f64(&w);
+        for (size n = 0; n < images; n++) conv_map(v, first + n, group * v->filters + w.first, w.last - w.first);
     }
 }
 

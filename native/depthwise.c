@@ -72,6 +72,8 @@ static void results_task(void *context, size begin, size end, int chunk)
             }
             kernel(out, image, weight, start, &job->d);
         }
+        for (size half = 0; v->map && half < at_once && item[half] == k * at_once + half; half++)
+            conv_map(v, item[half] / v->groups, item[half] % v->groups * job->filters, job->filters);
     }
 }
 

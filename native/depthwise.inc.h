@@ -167,10 +167,104 @@ DEPTHWISE F(depthwise_results)(void *const *out, const void *const *image, const
         }
 }
 
+#if defined(TURNS) && VECTOR_BYTES == 32
+/* Every other number of two vectors takes one instruction, where each 16 bytes keep what they have of both: in an order that `depthwise_fold`
+ * puts right, and back. */
+static inline int F(depthwise_folded)(int k)
+{
+    const int each = 8 / (int)sizeof(REAL);
+    return k % each + k / each % 2 * 2 * each + k / (2 * each) * each;
+}
+static inline F(vector) F(depthwise_fold)(F(vector) x)
+{
+    F(places) at;
+    for (int k = 0; k < F(lanes); k++) at[k] = F(depthwise_folded)(k);
+    return __builtin_shuffle(x, at);
+}
+static inline F(vector) F(depthwise_every_other)(const REAL *a)
+{
+    F(places) at;
+    for (int k = 0, each = 8 / (int)sizeof(REAL); k < F(lanes); k++)
+        at[k] = k % each * 2 + k / each % 2 * F(lanes) + k / (2 * each) * 2 * each;
+    return __builtin_shuffle(LOAD(a), LOAD(a + F(lanes)), at);
+}
+
+/* R rows of a vector each. `at`: the place of its first number in a row of the image, at the first tap; `masked`: some may lie beside it. */
+DEPTHWISE F(depthwise_block)(REAL *to, const REAL *const *row, size at, const REAL *w, F(vector) start, const struct depthwise *v, const int K,
+                             const int S, const int R, const int masked)
+{
+    F(vector) sum[8];
+    F(mask_of) place;
+    for (int k = 0; k < F(lanes); k++) place[k] = (S == 2 ? F(depthwise_folded)(k) : k) * S + (F(lane_mask))at;
+    UNROLLED (int o = 0; o < R; o++) sum[o] = start;
+#define COLUMN(kx)                                                                                              \
+    UNROLLED (int r = 0; r < (R - 1) * S + K; r++) {                                                            \
+        F(vector) seen = S == 2 ? F(depthwise_every_other)(row[r] + at + (kx)) : LOAD(row[r] + at + (kx));      \
+        if (masked) seen = MASKED(seen, (place >= -(kx)) & (place < (F(lane_mask))v->width - (kx)));            \
+        UNROLLED (int o = 0; o < R; o++)                                                                        \
+            if (r - o * S >= 0 && r - o * S < K) sum[o] += w[(r - o * S) * K + (kx)] * seen;                    \
+    }
+    if (K == 3 && !masked) {
+        COLUMN(0) COLUMN(1) COLUMN(2)
+    } else
+        for (int kx = 0; kx < K; kx++) {
+            COLUMN(kx)
+        }
+#undef COLUMN
+    UNROLLED (int o = 0; o < R; o++) STORE(to + o * v->columns, S == 2 ? F(depthwise_fold)(sum[o]) : sum[o]);
+}
+
+/* Results of an image of at least R rows, no shorter than a vector: the last rows, and the last vectors of rows, may be computed twice. */
+DEPTHWISE F(depthwise_long)(REAL *out, const REAL *image, const REAL *w, REAL start, const struct depthwise *v, const int K, const int S, const int R)
+{
+    const F(vector) first = (F(vector)){0} + start;
+    const size columns = v->columns, before = v->before[1], last = v->width - (F(lanes) - 1) * S - K, wide = columns - F(lanes);
+    for (size k = 0; k < v->rows; k += R) {
+        const size y = k + R <= v->rows ? k : v->rows - R;
+        const REAL *row[22];
+        UNROLLED (int r = 0; r < (R - 1) * S + K; r++) {
+            const size line = y * S - v->before[0] + r;
+            row[r] = (size_t)line < (size_t)v->height ? image + line * v->width : (const REAL *)v->zeros;
+        }
+        for (size i = 0; i < columns;) {
+            size x = i <= wide ? i : wide, at = x * S - before;
+            if (at < 0 || at > last) {
+                F(depthwise_block)(out + y * columns + x, row, at, w, first, v, K, S, R, 1);
+                i += F(lanes);
+            } else
+                for (; at <= last && x <= wide; at += F(lanes) * S, x += F(lanes), i = x)
+                    F(depthwise_block)(out + y * columns + x, row, at, w, first, v, K, S, R, 0);
+        }
+    }
+}
+
+/* Whether that was done. */
+static int F(depthwise_by_long)(REAL *out, const REAL *image, const REAL *w, REAL start, const struct depthwise *v)
+{
+    const size rows = v->rows, blocks = (rows + 7) / 8;
+    const int few = (rows + 6) / 7 * 7 <= (rows + 3) / 4 * 4 ? 7 : 4;
+    const int many = v->kernel == 9 ? 8 : rows <= 6 * blocks ? 6 : rows <= 7 * blocks ? 7 : 8; /* fewer than 8 sums wait for each other, where each is of many products */
+    const int high = v->kernel > 3 && v->stride == 1 ? many : few;
+    if (v->paired || v->planes > 1 || v->columns < F(lanes) || rows < high) return 0;
+#define CASE(K, S, R)                                                        \
+    if (v->kernel == K && v->stride == S && high == R) {                     \
+        F(depthwise_long)(out, image, w, start, v, K, S, R);                 \
+        return 1;                                                            \
+    }
+    CASE(3, 1, 4) CASE(3, 1, 7) CASE(5, 1, 6) CASE(5, 1, 7) CASE(5, 1, 8) CASE(7, 1, 6) CASE(7, 1, 7) CASE(7, 1, 8) CASE(9, 1, 8)
+    CASE(3, 2, 4) CASE(3, 2, 7) CASE(5, 2, 4) CASE(5, 2, 7) CASE(7, 2, 4) CASE(7, 2, 7)
+#undef CASE
+    return 0;
+}
+#endif
+
 /* Results of an image, or of two whose rows are no longer than half a vector; or the sum of those of some images, each with
  * its filter. */
 static void F(depthwise)(void *const *out, const void *const *image, const void *const *weight, const double *start, const struct depthwise *v)
 {
+#if defined(TURNS) && VECTOR_BYTES == 32
+    if (F(depthwise_by_long)(out[0], image[0], weight[0], (REAL)start[0], v)) return;
+#endif
     enum { FOURTEEN = VECTOR_BYTES == 64 }; /* as many sums stay in registers */
     const int seven = (v->rows + 6) / 7 * 7 <= (v->rows + 3) / 4 * 4;
 #define CASE(K, S)                                                                                              \

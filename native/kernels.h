@@ -127,6 +127,8 @@ enum { COLUMNS = 512 };
     X(moments, (REAL * sum, REAL *square, const REAL *x, REAL centre, size n))                                     \
     X(product_sums, (REAL * sum, REAL *product, const REAL *g, const REAL *x, REAL centre, size n))                \
     X(affine, (REAL * out, const REAL *x, REAL scale, REAL shift, size n))                                         \
+    X(affine_relu, (REAL * out, const REAL *x, REAL scale, REAL shift, size n))                                    \
+    X(affine_between, (REAL * out, const REAL *x, REAL scale, REAL shift, REAL low, REAL high, size n))                \
     X(affine2, (REAL * out, const REAL *g, const REAL *x, REAL a, REAL b, REAL c, size n))                         \
     X(add, (REAL * out, const REAL *x, size n))                                                                    \
     X(sum_rows, (double *out, const REAL *x, size rows, size n))                                                   \

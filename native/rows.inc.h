@@ -226,6 +226,23 @@ static void F(affine_rows)(REAL *out, const REAL *x, REAL scale, REAL shift, siz
 {
     EACH out[i] = x[i] * scale + shift;
 }
+/* The same, and what relu makes of it, or hardtanh. */
+static void F(affine_relu_rows)(REAL *out, const REAL *x, REAL scale, REAL shift, size n)
+{
+    EACH
+    {
+        const REAL y = x[i] * scale + shift;
+        out[i] = y <= 0 ? (REAL)0 : y;
+    }
+}
+static void F(affine_between_rows)(REAL *out, const REAL *x, REAL scale, REAL shift, REAL low, REAL high, size n)
+{
+    EACH
+    {
+        const REAL y = x[i] * scale + shift, up = y < low ? low : y;
+        out[i] = up > high ? high : up;
+    }
+}
 static void F(affine2_rows)(REAL *out, const REAL *g, const REAL *x, REAL a, REAL b, REAL c, size n)
 {
     EACH out[i] = g[i] * a + x[i] * b + c;

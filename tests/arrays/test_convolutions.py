@@ -350,8 +350,26 @@ def test_gradients_of_filters_beside_numbers_that_stand_out(into: str, corner: i
     np.testing.assert_allclose(got[unseen], want[unseen], rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel, step", [(3, 1), (5, 1), (7, 1), (9, 1), (3, 2), (5, 2), (7, 2)])
+def test_depthwise_of_all_heights_and_widths(kernel: int, step: int, dtype: Any) -> None:
+    """Rows and vectors that do not fill blocks, of results and of gradients in images."""
+    rng, bound = np.random.default_rng(8), 1e-6 if dtype == np.float32 else 1e-14
+    w = rng.standard_normal((2, 1, kernel, kernel)).astype(dtype)
+    for count in range(4, 31):
+        for pad in (kernel // 2, 0, kernel - 1):
+            size = tuple((n - 1) * step + kernel - 2 * pad for n in (count, 34 - count))
+            if min(size) < 1:
+                continue
+            x, how = rng.standard_normal((2, 2, *size)).astype(dtype), ((step, step), (pad, pad), (1, 1), 2)
+            want, got = K.plain("conv")(x, w, None, *how), K.conv(x, w, None, *how)
+            np.testing.assert_allclose(got, want, rtol=0, atol=bound * np.abs(want).max())
+            want, got = (f(want, w, x.shape, *how) for f in (K.plain("conv_input"), K.conv_input))
+            np.testing.assert_allclose(got, want, rtol=0, atol=bound * np.abs(want).max())
+
+
 @pytest.mark.parametrize("value", [np.inf, np.nan])
-@pytest.mark.parametrize("size", [(9, 7), (8, 31)])
+@pytest.mark.parametrize("size", [(9, 7), (8, 31), (19, 26)])
 @pytest.mark.parametrize("step", [1, 2])
 def test_depthwise_images_that_are_not_finite(step: int, size: tuple[int, int], value: float) -> None:
     """What vectors read beyond a row is not seen, be it NaN; nor are numbers that no window sees."""

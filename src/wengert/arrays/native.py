@@ -343,9 +343,12 @@ def channel_affine(x: Array, scale: Array, shift: Array) -> Array:
 def channel_norm(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None, then: str = "") -> Array:
     value = _kernels.channel_norm(x, mean, rstd, weight, bias, *([then] if then else ()))
     if value is NotImplemented:
-        value = channel_affine(x, *rows.channel_factors(mean, rstd, weight, bias))
-        return hardtanh(value, 0, 6) if then == "relu6" else globals()[then](value) if then else value
+        return _activated(channel_affine(x, *rows.channel_factors(mean, rstd, weight, bias)), then)
     return value  # type: ignore[no-any-return]
+
+
+def _activated(x: Array, then: str) -> Array:
+    return hardtanh(x, 0, 6) if then == "relu6" else globals()[then](x) if then else x  # type: ignore[no-any-return]
 
 
 channel_rstd = _or_plain("channel_rstd", rows)
@@ -382,6 +385,16 @@ def add_windows(seen: Array, size: Ints, kernel: Ints, stride: Ints, padding: In
 
 _by_columns = _Later(cache(lambda: windows.ByColumns(im2col, col2im, add_windows, windows.product_in_parts)))
 conv, conv_weight = _or_plain("conv", _by_columns), _or_plain("conv_weight", _by_columns)
+
+
+def conv_then(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints, dilation: Ints, groups: int,
+        norm: tuple[Array, Array, Array | None, Array | None] | None, then: str) -> Array:
+    factors = (None, None) if norm is None else rows.channel_factors(*norm)
+    value = _kernels.conv(x, weight, bias, stride, padding, dilation, groups, *factors, then)
+    if value is NotImplemented:
+        value = conv(x, weight, bias, stride, padding, dilation, groups)
+        return _activated(value if norm is None else channel_affine(value, *factors), then)
+    return value  # type: ignore[no-any-return]
 
 
 def _one_window(size: Ints, kernel: Ints, padding: Ints, groups: int) -> bool:

@@ -330,11 +330,14 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     return out
 
 
-def fit_plainly(input: Any, mean: Any, var: Any, weight: Any, bias: Any) -> bool:
-    """Whether these are plain tensors of one real type, of a number for each channel; statistics without gradients."""
+def fit_plainly(input: Any, mean: Any, var: Any, weight: Any, bias: Any, channels: tuple[int] | None = None) -> bool:
+    """Whether these are plain tensors of one real type, of a number for each channel; statistics without gradients.
+
+    ``channels``: how many; None: those of the input.
+    """
     if type(input) not in classes.PLAIN or type(input._wg_data) is not np.ndarray:
         return False
-    d, shape = input._wg_data.dtype, input._wg_data.shape[1:2]
+    d, shape = input._wg_data.dtype, input._wg_data.shape[1:2] if channels is None else channels
     if d.kind != "f":
         return False
     for p in (mean, var, weight, bias):

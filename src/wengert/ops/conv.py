@@ -102,6 +102,19 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
     return conv(input, weight, bias, stride, padding, dilation, groups)
 
 
+@operator(places=(), layout="taps")
+def convolution_then(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups, norm, then):
+    """A convolution, then ``batch_norm`` in evaluation by ``norm``, then ``then``: one pass, no gradient.
+
+    ``norm``: arrays of mean, variance, weight and bias (or None), and eps; None: there is none. ``then``: relu, relu6,
+    silu, hardswish, or "".
+    """
+    if norm is not None:
+        mean, var, scale, shift, eps = norm
+        norm = mean, K.channel_rstd(var, eps), scale, shift
+    return K.conv_then(input, weight, bias, stride, padding, dilation, groups, norm, then)
+
+
 @operator(
     grad=lambda F, g, needs, input, weight, stride, padding, dilation, groups: F.transposed_backward(g, input, weight,
         (stride, padding, dilation, groups), needs),
@@ -223,7 +236,7 @@ def _check_reach(size: Any, kernel: Any, padding: Any, dilation: Any) -> None:
             f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size")
 
 
-def _of_integers(shapes: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int) -> Any:
+def of_integers(shapes: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int) -> Any:
     """What ``_known`` says of a batch and of integers; None of all others."""
     for v in (stride, padding, dilation):
         if type(v) is not int and not (type(v) is tuple and {*map(type, v)} == {int}):
@@ -240,7 +253,7 @@ def _everyday(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: 
     if F.dtype_of(weight) != d or (bias is not None and F.dtype_of(bias) != d):
         return None
     shapes = tuple(input.shape), tuple(weight.shape), None if bias is None else tuple(bias.shape)
-    return _of_integers(shapes, stride, padding, dilation, groups, n)
+    return of_integers(shapes, stride, padding, dilation, groups, n)
 
 
 def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int,
@@ -314,7 +327,7 @@ def _of_dimensions(n: int, size: str, kernel: str, out: str, example: str = "") 
         return _convolve(F, input, weight, bias, stride, padding, dilation, groups, n)
 
     def plan(image: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
-        known = _of_integers((image, weight, bias), stride, padding, dilation, groups, n)
+        known = of_integers((image, weight, bias), stride, padding, dilation, groups, n)
         return None if known is None else (*known, groups)
 
     def conv_transpose(F, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):

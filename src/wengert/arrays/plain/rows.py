@@ -229,10 +229,14 @@ def channel_factors(mean: Array, rstd: Array, weight: Array | None, bias: Array 
 
 def channel_norm(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None, then: str = "") -> Array:
     """``(x - mean) * rstd * weight + bias`` per channel (axis 1), and ``then`` of it: relu, relu6, silu, hardswish."""
-    value = channel_affine(x, *channel_factors(mean, rstd, weight, bias))
+    return activated(channel_affine(x, *channel_factors(mean, rstd, weight, bias)), then)
+
+
+def activated(x: Array, then: str) -> Array:
+    """The function of that name of ``x``; no name: ``x``."""
     if then == "relu6":
-        return elementwise.hardtanh(value, 0, 6)
-    return getattr(elementwise, then)(value) if then else value  # type: ignore[no-any-return]
+        return elementwise.hardtanh(x, 0, 6)
+    return getattr(elementwise, then)(x) if then else x  # type: ignore[no-any-return]
 
 
 def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays.array_likes import counted, in_rows, new_filled
+from wengert.arrays.plain import rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -157,6 +158,13 @@ class ByColumns:
 
 _by_columns = ByColumns(im2col, col2im, add_windows)
 conv, conv_input, conv_weight = _by_columns.conv, _by_columns.conv_input, _by_columns.conv_weight
+
+
+def conv_then(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints, dilation: Ints, groups: int,
+        norm: tuple[Array, Array, Array | None, Array | None] | None, then: str) -> Array:
+    """``conv``, ``channel_norm`` of it by ``norm`` (mean, rstd, weight, bias), if any, and ``then`` of that, if any."""
+    value = conv(x, weight, bias, stride, padding, dilation, groups)
+    return rows.activated(value, then) if norm is None else rows.channel_norm(value, *norm, then)
 
 
 def in_single(convolution: Callable[..., Array]) -> Callable[..., Array]:
