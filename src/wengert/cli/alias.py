@@ -22,7 +22,7 @@ from ..names.homes import (
     present_as_ours,
     present_as_theirs,
 )
-from .spawn import follow
+from .spawn import Followed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,7 +44,7 @@ def install() -> None:
     for module in _loaded():
         present_as_theirs(module)
     sys.meta_path.insert(0, TorchFinder())
-    follow(install, installed)
+    TorchFinder.spawned = Followed(install, installed)
 
 
 def uninstall() -> None:
@@ -75,6 +75,8 @@ def _present_as(name: str, source: str) -> None:
 class TorchFinder:
     """Finds ``torch`` modules; first on ``sys.meta_path``."""
 
+    spawned: Followed
+
     @staticmethod
     def find_spec(fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
         """A spec that loads our module of the same name; ``ModuleNotFoundError``, which says what there is, if none."""
@@ -88,6 +90,8 @@ class TorchFinder:
             return spec
         if top == "functorch":  # which comes with PyTorch
             rest = f"func.functorch.{rest}" if rest else "func.deprecated"
+        elif fullname in TorchFinder.spawned.changes:
+            return TorchFinder.spawned.find_spec(fullname, path, target)
         elif top != THEIRS:
             return None
         from ..names.absent import absent_module

@@ -10,7 +10,7 @@ import os
 import site as site_packages
 import sys
 import sysconfig
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +37,21 @@ def _library_folders() -> tuple[str, ...]:
 
 
 _LIBRARIES = _library_folders()
+
+
+@cache
+def _real(folder: str) -> str:
+    return os.path.realpath(folder) + os.sep
+
+
+def _of_library(file: str) -> bool:
+    """Whether a file lies in one of those folders, wherever a link to it lies."""
+    folder = os.path.dirname(file)
+    if not os.path.isabs(folder) or os.path.islink(file):
+        return os.path.realpath(file).startswith(_LIBRARIES)
+    return _real(folder).startswith(_LIBRARIES)  # most files lie beside others, and links take time to follow
+
+
 # By the identity of a code object: two of different files may be equal, and their hash is slow. The code objects are
 # kept, so that no other takes the place of one.
 _kinds: dict[int, int] = {}
@@ -55,7 +70,7 @@ def kind_of(code: CodeType) -> int:
             kind = WATCHER if name.endswith(_WATCHERS) else OURS
         elif name.startswith("<frozen"):
             kind = FROZEN
-        elif os.path.realpath(name).startswith(_LIBRARIES):
+        elif _of_library(name):
             kind = LIBRARY
         else:
             kind = USER
@@ -230,7 +245,7 @@ def place_of_frame(frame: FrameType) -> Place:
 def is_users(where: Place | None) -> bool:
     """Whether a place lies in the user's own code."""
     return (where is not None and not where.file.startswith((PACKAGE, "<wengert", "<frozen"))
-        and not os.path.realpath(where.file).startswith(_LIBRARIES))
+        and not _of_library(where.file))
 
 
 def is_ours(kind: type) -> bool:
@@ -240,7 +255,7 @@ def is_ours(kind: type) -> bool:
 
 def is_library_class(kind: type) -> bool:
     """Whether a library's code defines a class: not the package, and not the program."""
-    return not is_ours(kind) and os.path.realpath(_file_of(kind)).startswith(_LIBRARIES)
+    return not is_ours(kind) and _of_library(_file_of(kind))
 
 
 def _file_of(kind: type) -> str:

@@ -226,9 +226,12 @@ def present_as_theirs(module: ModuleType) -> None:
     if rest.startswith(_SEEN) and not hasattr(module, "__path__"):
         # where inspect and typing look for what a class was defined with
         sys.modules.setdefault(f"{THEIRS}.{rest}", module)
+    whole, parts = their_module(home, ""), rest in _SOME
+    if whole is None and not parts:  # what is ours alone
+        return
     for value in list(vars(module).values()):
         if isinstance(value, (type, FunctionType)) and value.__module__ == home:
-            theirs = their_module(home, value.__qualname__)
+            theirs = their_module(home, value.__qualname__) if parts else whole
             if theirs is not None:
                 value.__module__ = theirs
 
