@@ -238,14 +238,14 @@ DEPTHWISE F(depthwise_long)(REAL *out, const REAL *image, const REAL *w, REAL st
     }
 }
 
-/* Whether that was done. */
-static int F(depthwise_by_long)(REAL *out, const REAL *image, const REAL *w, REAL start, const struct depthwise *v)
+/* Whether that was done. Of its own: inlined, it makes those that do without it slower by a tenth. */
+__attribute__((noinline)) static int F(depthwise_by_long)(REAL *out, const REAL *image, const REAL *w, REAL start, const struct depthwise *v)
 {
     const size rows = v->rows, blocks = (rows + 7) / 8;
     const int few = (rows + 6) / 7 * 7 <= (rows + 3) / 4 * 4 ? 7 : 4;
     const int many = v->kernel == 9 ? 8 : rows <= 6 * blocks ? 6 : rows <= 7 * blocks ? 7 : 8; /* fewer than 8 sums wait for each other, where each is of many products */
     const int high = v->kernel > 3 && v->stride == 1 ? many : few;
-    if (v->paired || v->planes > 1 || v->columns < F(lanes) || rows < high) return 0;
+    if (rows < high) return 0;
 #define CASE(K, S, R)                                                        \
     if (v->kernel == K && v->stride == S && high == R) {                     \
         F(depthwise_long)(out, image, w, start, v, K, S, R);                 \
@@ -263,7 +263,8 @@ static int F(depthwise_by_long)(REAL *out, const REAL *image, const REAL *w, REA
 static void F(depthwise)(void *const *out, const void *const *image, const void *const *weight, const double *start, const struct depthwise *v)
 {
 #if defined(TURNS) && VECTOR_BYTES == 32
-    if (F(depthwise_by_long)(out[0], image[0], weight[0], (REAL)start[0], v)) return;
+    const int alone = !v->paired && v->planes == 1 && v->columns >= F(lanes);
+    if (alone && F(depthwise_by_long)(out[0], image[0], weight[0], (REAL)start[0], v)) return;
 #endif
     enum { FOURTEEN = VECTOR_BYTES == 64 }; /* as many sums stay in registers */
     const int seven = (v->rows + 6) / 7 * 7 <= (v->rows + 3) / 4 * 4;
