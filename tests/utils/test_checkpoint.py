@@ -7,6 +7,8 @@ import functools
 import gc
 import importlib
 import math
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -833,3 +835,22 @@ def test_whether_a_checkpoint_may_recompute(torch):
     torch.autograd.grad(y, x, retain_graph=True)
     y.backward(inputs=[x])
     assert seen == [True, False, False] and torch.autograd._is_checkpoint_valid()
+
+
+def test_numpys_first_numbers_are_drawn_again():
+    """What the first run is the first to import has a state before it too."""
+    code = """
+import numpy as np
+import wengert as torch
+from wengert.utils.checkpoint import checkpoint
+
+def noisy(x):
+    return x * torch.from_numpy(np.random.rand(3))
+
+x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+y = checkpoint(noisy, x, use_reentrant=False)
+y.sum().backward()
+print(torch.equal(x.grad, y))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["True"], done.stderr

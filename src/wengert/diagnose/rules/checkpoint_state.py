@@ -65,7 +65,7 @@ class State:
     def __init__(self, function: Any) -> None:
         self.values: dict[tuple[int, str], tuple[Link, Any]] = {}
         self._seen: set[int] = set()
-        self.numpy = _numpy() if "numpy.random" in sys.modules else None
+        self.numpy = _numpy()
         self.python = hash(random.getstate())
         self.torch = hash(get_rng_state()._wg_data.tobytes())
         self._object(function, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ...amp.autocast_mode import (
@@ -31,11 +32,9 @@ class RandomState:
     def __init__(self) -> None:
         self.parts: list[tuple[Callable[[Any], None], Any]] = [(set_rng_state, get_rng_state()),
             (random.set_device_states, random.device_states())]
-        numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
-        if numpy is not None:
-            self.parts.append((numpy.set_state, numpy.get_state()))
-        if python is not None:
-            self.parts.append((python.setstate, python.getstate()))
+        numpy, python = import_module("numpy.random"), import_module("random")  # which the first run may be first to use
+        self.parts.append((numpy.set_state, numpy.get_state()))
+        self.parts.append((python.setstate, python.getstate()))
 
     def restore(self) -> None:
         """Put it back."""
