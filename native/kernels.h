@@ -141,7 +141,8 @@ enum { COLUMNS = 512 };
     X(softmax_grad_columns, (REAL * out, const REAL *g, const REAL *y, size rows, size step, size n))              \
     X(log_softmax_columns, (REAL * out, const REAL *x, size rows, size step, size n))                              \
     X(log_softmax_grad_columns, (REAL * out, const REAL *g, const REAL *y, size rows, size step, size n))          \
-    X(logsumexp_columns, (REAL * out, const REAL *x, size rows, size step, size n))                                \
+    /* rest: NULL, or what rounding took from the results */                                                        \
+    X(logsumexp_columns, (REAL * out, REAL * rest, const REAL *x, size rows, size step, size n))                    \
     X(logsumexp_grad, (REAL * out, const REAL *g, const REAL *x, const REAL *lse, size rows, size n))              \
     X(logsumexp_grad_columns, (REAL * out, const REAL *g, const REAL *x, const REAL *lse, size rows, size step, size n)) \
     X(square_columns, (double *out, const REAL *x, const REAL *mean, size rows, size step, size n))                \
@@ -149,7 +150,7 @@ enum { COLUMNS = 512 };
     X(affine_columns, (REAL * out, const REAL *x, const REAL *scale, const REAL *shift, size rows, size step, size n)) \
     X(affine2_columns, (REAL * out, const REAL *g, const REAL *x, const REAL *a, const REAL *b, const REAL *c,     \
                         size rows, size step, size n))                                                             \
-    X(logsumexp, (REAL * out, const REAL *x, size rows, size n))                                                   \
+    X(logsumexp, (REAL * out, REAL * rest, const REAL *x, size rows, size n))                                      \
     /* out = scale[r] * (exp(x - lse[r]) - [i == target[r]]) */                                                     \
     X(cross_entropy_grad, (REAL * out, const REAL *x, const REAL *lse, const REAL *scale, const int64_t *target,   \
                            size rows, size n))                                                                     \

@@ -9,10 +9,11 @@ enum { ENOUGH = 16, DEEP = 256, BLOCK = ENOUGH * DEEP };
 struct lse_job {
     int type;
     const char *x, *g, *lse; /* g, lse: of the gradient */
-    char *out;
+    char *out, *rest; /* rest: NULL, or what rounding took from the results */
     size n, inner;
 };
 
+#define REST(job, REAL, at) ((job)->rest ? (REAL *)(job)->rest + (at) : NULL)
 #define DEFINE_TASKS(SUFFIX, REAL)                                                                                      \
     /* Items are blocks of n rows and `inner` columns. */                                                               \
     static void gathered_##SUFFIX(void *context, size begin, size end, int chunk)                                       \
@@ -27,7 +28,7 @@ struct lse_job {
             for (size first = 0; first < columns; first += inner)                                                       \
                 for (size r = 0; r < n; r++)                                                                            \
                     for (size i = 0; i < inner; i++) block[r * columns + first + i] = *x++;                             \
-            kernels->logsumexp_columns_##SUFFIX((REAL *)job->out + at * inner, block, n, columns, columns);             \
+            kernels->logsumexp_columns_##SUFFIX((REAL *)job->out + at * inner, REST(job, REAL, at * inner), block, n, columns, columns); \
         }                                                                                                               \
     }                                                                                                                   \
     /* Items are rows. Where the largest is infinite, so is the result, unless there is NaN. */                         \
@@ -42,7 +43,7 @@ struct lse_job {
                                              end - begin, job->n);                                                      \
             return;                                                                                                     \
         }                                                                                                               \
-        kernels->logsumexp_##SUFFIX(out + begin, (const REAL *)job->x + begin * job->n, end - begin, job->n);           \
+        kernels->logsumexp_##SUFFIX(out + begin, REST(job, REAL, begin), (const REAL *)job->x + begin * job->n, end - begin, job->n); \
         for (size r = begin; r < end; r++) {                                                                            \
             if (out[r] == out[r]) continue;                                                                             \
             const REAL *x = (const REAL *)job->x + r * job->n;                                                          \
@@ -61,7 +62,7 @@ struct lse_job {
             const size block = item / tiles, at = block * n * inner + first, to = block * inner + first;                \
             const REAL *x = (const REAL *)job->x + at;                                                                  \
             REAL *out = (REAL *)job->out;                                                                               \
-            if (!job->g) kernels->logsumexp_columns_##SUFFIX(out + to, x, n, inner, count);                             \
+            if (!job->g) kernels->logsumexp_columns_##SUFFIX(out + to, REST(job, REAL, to), x, n, inner, count);        \
             else kernels->logsumexp_grad_columns_##SUFFIX(out + at, (const REAL *)job->g + to, x,                       \
                                                           (const REAL *)job->lse + to, n, inner, count);                \
         }                                                                                                               \
@@ -196,7 +197,7 @@ struct classes {
         for (size column = start; column < start + (c)->inner; column++, at++)
 
 #define DEFINE_CLASSES(SUFFIX, REAL)                                                                                    \
-    /* Losses, and what each is multiplied by in the gradient; gives the sum of weights. */                             \
+    /* Losses, and what each is multiplied by in the gradient; gives the sum of weights. Behind all lse: what rounding took of each. */ \
     static REAL lose_##SUFFIX(const struct classes *c, REAL *loss, REAL *scale, REAL *lse, const REAL *x, const REAL *weight) \
     {                                                                                                                   \
         double total = 0;                                                                                               \
@@ -206,7 +207,8 @@ struct classes {
             const int kept = class != c->ignored;                                                                       \
             const REAL w = kept ? weight ? weight[class] : 1 : 0;                                                       \
             if (lse) lse[at] += lse[at] - lse[at]; /* beside an infinite one nothing is a number */                     \
-            loss[at] = kept ? ((lse ? lse[at] : 0) - x[column + class * c->inner]) * w : 0;                             \
+            const REAL score = kept ? x[column + class * c->inner] : 0;                                                 \
+            loss[at] = kept ? (lse ? lse[at] - score + lse[c->places + at] : -score) * w : 0;                           \
             c->index[at] = kept ? class : c->absent;                                                                    \
             scale[at] = -w, total += w;                                                                                 \
         }                                                                                                               \
@@ -225,9 +227,10 @@ struct classes {
     {                                                                                                                   \
         EVERY_PLACE(c)                                                                                                  \
         {                                                                                                               \
-            const REAL spoilt = lse[at] - lse[at];                                                                      \
+            const REAL spoilt = lse[at] - lse[at], rest = lse[c->places + at];                                          \
             for (size k = 0; spoilt != 0 && k < c->n; k++) out[column + k * c->inner] = spoilt;                         \
-            if (c->inner > 1 && c->target[at] >= 0) out[column + c->target[at] * c->inner] -= scale[at];                \
+            if (c->target[at] >= 0 && (c->inner > 1 || rest != 0))                                                      \
+                out[column + c->target[at] * c->inner] -= scale[at] * ((c->inner > 1) + (REAL)expm1((double)rest));     \
         }                                                                                                               \
     }
 DEFINE_CLASSES(f32, float)
@@ -244,7 +247,8 @@ static int64_t wrong_class(const struct classes *c, int *found)
     return *found = 0;
 }
 
-/* class_losses(x, target, weight | None, ignored, reduction, softmax) -> (loss, logsumexp | None, index, scale, sum of weights) */
+/* class_losses(x, target, weight | None, ignored, reduction, softmax) -> (loss, logsumexp of each and what rounding took from it | None, index,
+ * scale, sum of weights) */
 static PyObject *class_losses(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -266,12 +270,13 @@ static PyObject *class_losses(PyObject *module, PyObject *const *args, Py_ssize_
     for (int k = 0; k < PyArray_NDIM(x); k++) shape[k] = k == 1 ? 1 : PyArray_DIM(x, k);
     index = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), shape, NPY_INT64);
     loss = new_like(x, PyArray_NDIM(t), PyArray_DIMS(t)), scale = new_like(x, PyArray_NDIM(t), PyArray_DIMS(t));
-    if (softmax) lse = new_like(x, PyArray_NDIM(t), PyArray_DIMS(t));
+    if (softmax) lse = new_like(x, 2, (npy_intp[]){2, c.places});
     total = new_like(x, 0, NULL), sum = whole ? new_like(x, 0, NULL) : NULL;
     if (!index || !loss || !scale || !total || (softmax && !lse) || (whole && !sum)) goto fail;
     c.index = PyArray_DATA(index), c.absent = softmax ? -1 : 0, c.inner = columns_behind(x, 1);
     if (softmax) {
         struct lse_job job = {.type = PyArray_TYPE(x), .x = PyArray_BYTES(x), .out = PyArray_BYTES(lse), .n = n, .inner = c.inner};
+        job.rest = job.out + c.places * PyArray_ITEMSIZE(x);
         run(&job, c.places / c.inner);
     }
 #define LOSE(REAL, SUFFIX)                                                                                              \
@@ -327,18 +332,22 @@ static PyObject *cross_entropy_grad(PyObject *module, PyObject *const *args, Py_
     if (!are_classes(args[2], args[3], 1)) NOT_HANDLED();
     PyArrayObject *t = (PyArrayObject *)args[3];
     const size n = PyArray_DIM((PyArrayObject *)args[2], 1), places = PyArray_SIZE(t);
-    for (int k = 0; k < 5; k += k == 1 ? 3 : 1)
+    for (int k = 0; k < 2; k++)
         if (!is_like(args[k], args[2]) || (PyArray_SIZE((PyArrayObject *)args[k]) != places && (k || PyArray_NDIM((PyArrayObject *)args[k])))) NOT_HANDLED();
+    if (!is_like(args[4], args[2]) || PyArray_SIZE((PyArrayObject *)args[4]) != 2 * places) NOT_HANDLED();
     PyArrayObject *g = contiguous(args[0]), *scale = (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)args[1], NPY_CORDER), *x = contiguous(args[2]);
     PyArrayObject *lse = contiguous(args[4]), *out = x ? new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)) : NULL;
     if (g && scale && lse && out) {
-        struct slope_job s = {{PyArray_TYPE(x), PyArray_BYTES(x), PyArray_BYTES(scale), PyArray_BYTES(lse), PyArray_BYTES(out), n, columns_behind(x, 1)},
-                              PyArray_DATA(t)};
+        struct slope_job s = {{.type = PyArray_TYPE(x), .x = PyArray_BYTES(x), .g = PyArray_BYTES(scale), .lse = PyArray_BYTES(lse),
+                               .out = PyArray_BYTES(out), .n = n, .inner = columns_behind(x, 1)}, PyArray_DATA(t)};
         const struct classes c = {.target = s.target, .n = n, .inner = s.job.inner, .places = places};
         const size step = PyArray_NDIM(g) ? 1 : 0;
 #define SCALE(REAL)                                                                                                    \
-    for (size at = 0; at < places; at++)                                                                               \
-        ((REAL *)s.job.g)[at] = s.target[at] < 0 ? 0 : -((const REAL *)PyArray_DATA(g))[at * step] * ((const REAL *)s.job.g)[at];
+    for (size at = 0; at < places; at++) {                                                                             \
+        const REAL factor = -((const REAL *)PyArray_DATA(g))[at * step] * ((const REAL *)s.job.g)[at];                 \
+        const REAL rest = ((const REAL *)s.job.lse)[places + at];                                                      \
+        ((REAL *)s.job.g)[at] = s.target[at] < 0 ? 0 : rest != 0 ? factor * (REAL)exp(-(double)rest) : factor;         \
+    }
         if (s.job.type == NPY_FLOAT) { SCALE(float) } else { SCALE(double) }
 #undef SCALE
         if (s.job.inner > 1) run(&s.job, places / s.job.inner);

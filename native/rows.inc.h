@@ -318,16 +318,25 @@ static void F(log_softmax_grad_columns_rows)(REAL *out, const REAL *g, const REA
     for (size r = 0; r < rows; r++, g += step, y += step, out += step) EACH out[i] = g[i] - F(exp)(y[i]) * total[i];
 }
 
-/* Infinite where the largest is, unless there is NaN: sums of infinite differences are not numbers. */
-static void F(logsumexp_columns_rows)(REAL *out, const REAL *x, size rows, size step, size n)
+/* What rounding took from sum = a + b (Knuth); none where they are not finite. */
+static inline REAL F(rest_of)(REAL sum, REAL a, REAL b)
 {
-    REAL top[COLUMNS], total[COLUMNS];
+    const REAL second = sum - a, rest = (a - (sum - second)) + (b - second);
+    return rest == rest ? rest : 0;
+}
+
+/* Infinite where the largest is, unless there is NaN: sums of infinite differences are not numbers. */
+static void F(logsumexp_columns_rows)(REAL *out, REAL *rest, const REAL *x, size rows, size step, size n)
+{
+    REAL top[COLUMNS], total[COLUMNS], logs[COLUMNS];
     int odd = 0;
     F(column_max)(top, x, rows, step, n);
     EACH total[i] = 0;
     for (size r = 0; r < rows; r++) EACH total[i] += F(exp_minus)(top[i] - x[r * step + i]);
     for (size i = 0; i < n; i++) odd |= total[i] != total[i];
-    EACH out[i] = top[i] + F(log)(total[i]);
+    EACH logs[i] = F(log)(total[i]);
+    EACH out[i] = top[i] + logs[i];
+    for (size i = 0; rest && i < n; i++) rest[i] = total[i] == total[i] ? F(rest_of)(out[i], top[i], logs[i]) : 0;
     for (size i = 0; odd && i < n; i++) {
         if (total[i] == total[i]) continue;
         out[i] = top[i];
@@ -379,12 +388,13 @@ static void F(affine2_columns_rows)(REAL *out, const REAL *g, const REAL *x, con
     for (size r = 0; r < rows; r++, g += step, x += step, out += step) EACH out[i] = g[i] * a[i] + x[i] * b[i] + c[i];
 }
 
-static void F(logsumexp_rows)(REAL *out, const REAL *x, size rows, size n)
+static void F(logsumexp_rows)(REAL *out, REAL *rest, const REAL *x, size rows, size n)
 {
     for (size r = 0; r < rows; r++, x += n) {
         const REAL top = F(row_max)(x, n);
-        const REAL total = F(exp_sum)(x, top, n);
-        out[r] = top + (REAL)log((double)total);
+        const REAL total = (REAL)log((double)F(exp_sum)(x, top, n));
+        out[r] = top + total;
+        if (rest) rest[r] = F(rest_of)(out[r], top, total);
     }
 }
 static void F(cross_entropy_grad_rows)(REAL *out, const REAL *x, const REAL *lse, const REAL *scale,

@@ -1995,6 +1995,25 @@ def test_losses_of_classes(dtype, shape, softmax):
             assert not np.moveaxis(slope, 1, -1)[~kept].any()
 
 
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("shape", [(9, 11), (40, 33), (200, 5), (2, 3, 4), (3, 7, 40), (2, 300, 5)])
+@pytest.mark.parametrize("offset", [0, 100, 1000, 3e4])
+def test_losses_of_large_scores_are_exact(native, shape, offset):
+    """Sums of exponentials are known to more than one number says."""
+    rng = np.random.default_rng(3)
+    x = (rng.standard_normal(shape) * 2 + offset).astype(np.float32)
+    target = rng.integers(0, shape[1], shape[:1] + shape[2:])
+    losses, slope_of = ((K.class_losses, K.cross_entropy_grad) if native
+        else (K.plain("class_losses"), K.plain("cross_entropy_grad")))
+    loss, lse, index, scale, _ = losses(x, target, None, -100, "none", True)
+    p = K.plain("softmax")(x.astype(np.float64), 1)
+    exact = -np.log(np.take_along_axis(p, target[:, None], 1)[:, 0])
+    np.testing.assert_allclose(loss, exact, rtol=1e-6, atol=1e-6)
+    g = rng.standard_normal(target.shape).astype(np.float32)
+    np.put_along_axis(p, target[:, None], np.take_along_axis(p, target[:, None], 1) - 1, 1)
+    np.testing.assert_allclose(slope_of(g, scale, x, index, lse), p * g[:, None], rtol=3e-6, atol=3e-7)
+
+
 @pytest.mark.parametrize("shape", [(9, 11), (40, 33), (2, 3, 4)])
 def test_losses_of_odd_scores(shape):
     rng = np.random.default_rng(3)

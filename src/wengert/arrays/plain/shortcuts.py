@@ -142,8 +142,9 @@ def class_losses(x: Array, target: Array, weight: Array | None, ignored: int, re
     """Weighted negative log-likelihood of int64 ``target`` ``(rows, ...)`` under ``x`` ``(rows, classes, ...)``.
 
     With ``softmax`` ``x`` are scores, otherwise log-probabilities. Returns the loss (``reduction``: none, sum or mean);
-    the log-sum-exp over the classes, or None; ``target`` with an axis of classes, and -1 (without ``softmax`` 0) for
-    what is ``ignored``; the derivative of each summand of the loss; and the sum of the weights that count.
+    the log-sum-exps over the classes and what rounding took from each (two rows), or None; ``target`` with an axis of
+    classes, and -1 (without ``softmax`` 0) for what is ``ignored``; the derivative of each summand of the loss; and the
+    sum of the weights that count.
     ``IndexError`` for another target that is no class.
     """
     kept = target != ignored
@@ -158,8 +159,13 @@ def class_losses(x: Array, target: Array, weight: Array | None, ignored: int, re
     with np.errstate(all="ignore"):
         if softmax:
             top = z.max(axis=1, keepdims=True)
-            lse = np.log(np.exp(z - top).sum(axis=1)) + top.squeeze(1)
-        loss = np.where(kept, ((z.dtype.type(0) if lse is None else lse) - picked) * w, z.dtype.type(0))
+            logs, top = np.log(np.exp(z - top).sum(axis=1)), top.squeeze(1)
+            sums = top + logs
+            second = sums - top
+            rest = (top - (sums - second)) + (logs - second)  # Knuth's
+            rest = np.where(rest == rest, rest, z.dtype.type(0))
+            lse = np.stack([sums.reshape(-1), rest.reshape(-1)])
+        loss = np.where(kept, (-picked if lse is None else sums - picked + rest) * w, z.dtype.type(0))
         total = w.sum()
         scale = np.where(kept, -w / total, w) if reduction == "mean" else -w
         found = loss if reduction == "none" else loss.sum() / total if reduction == "mean" else loss.sum()
@@ -178,8 +184,9 @@ def cross_entropy_grad(g: Array, scale: Array, x: Array, index: Array, lse: Arra
     counts = index >= 0
     with np.errstate(all="ignore"):
         factor = np.where(counts, np.expand_dims(wide(g) * -wide(scale), 1), wide(x).dtype.type(0))
-        grad = np.exp(wide(x) - np.expand_dims(wide(lse), 1)) * factor
-        grad = np.where(factor == 0, np.expand_dims(lse - lse, 1), grad)
+        sums, rest = (np.expand_dims(part.reshape(scale.shape), 1) for part in wide(lse))
+        grad = np.exp(wide(x) - sums - rest) * factor
+        grad = np.where(factor == 0, sums - sums, grad)
         safe = np.where(counts, index, 0)
         np.put_along_axis(grad, safe, np.take_along_axis(grad, safe, 1) - factor, 1)
     return grad.astype(x.dtype, copy=False)
