@@ -32,7 +32,7 @@ class RandomState:
     def __init__(self) -> None:
         self.parts: list[tuple[Callable[[Any], None], Any]] = [(set_rng_state, get_rng_state()),
             (random.set_device_states, random.device_states())]
-        numpy, python = import_module("numpy.random"), import_module("random")  # which the first run may be first to use
+        numpy, python = import_module("numpy.random"), import_module("random")  # which the run may be first to use
         self.parts.append((numpy.set_state, numpy.get_state()))
         self.parts.append((python.setstate, python.getstate()))
 
