@@ -43,8 +43,8 @@ def install() -> None:
     _present_as(THEIRS, "version")
     for module in _loaded():
         present_as_theirs(module)
-    sys.meta_path.insert(0, TorchFinder())
     TorchFinder.spawned = Followed(install, installed)
+    sys.meta_path.insert(0, TorchFinder())
 
 
 def uninstall() -> None:
