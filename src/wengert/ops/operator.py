@@ -97,8 +97,8 @@ _TAKEN = {"op", "quick", "general", "inplace", "renamed_keywords", "more", "mode
 class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
-    __slots__ = ("aliases", "aux", "consts", "covered", "declared", "defaults", "differentiable", "doc", "flags",
-        "forward", "inplace", "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name",
+    __slots__ = ("aliases", "aux", "code", "consts", "covered", "declared", "defaults", "differentiable", "doc",
+        "flags", "forward", "inplace", "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name",
         "nondifferentiable", "opmath", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted",
         "push", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "unread", "users", "variadic",
         "view", "wirtinger", "without", "wrt")
@@ -108,7 +108,7 @@ class Operator:
     outputs: tuple[str, ...]
 
     def __init__(self, forward: Callable[..., Any], grad: Any, options: dict[str, Any]) -> None:
-        self.declared = forward, grad, options
+        self.declared, self.code = (forward, grad, options), forward.__code__
         self.name = options.get("name") or forward.__name__.rstrip("_")
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.inplace, self.doc = options.get("inplace", False), forward.__doc__ or ""
@@ -199,11 +199,11 @@ class Operator:
 class Composite:
     """An operator defined by others; ``define`` takes the namespace ``F`` first."""
 
-    __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "fixed", "flags", "grad", "layout", "name",
-        "node", "optional", "outputs", "params", "places", "plan", "pointwise", "raw", "whole")
+    __slots__ = ("aliases", "by_example", "code", "defaults", "define", "doc", "fixed", "flags", "grad", "layout",
+        "name", "node", "optional", "outputs", "params", "places", "plan", "pointwise", "raw", "whole")
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
-        self.define, self.raw = define, options.get("raw")
+        self.define, self.raw, self.code = define, options.get("raw"), define.__code__
         self.node: str | None = options.get("node")
         self.name = options.get("name") or define.__name__.rstrip("_")
         code, given = define.__code__, define.__defaults__ or ()
@@ -245,7 +245,7 @@ def family(*places: str, **usual: Any) -> tuple[Callable[..., Any], Callable[...
 
 
 def _enter(op: Any) -> Any:
-    if op.name in TABLE:
+    if (old := TABLE.get(op.name)) and old.code != op.code:  # equal: its file runs again, as an import was interrupted
         raise TypeError(f"operator {op.name!r} is declared twice")
     TABLE[op.name] = op
     return op
