@@ -33,10 +33,20 @@ static PyObject *largest(PyArrayObject *a, PyObject *const *args)
     return whole ? NULL : answer_of(max_pool, row, 6);
 }
 
+/* softmax(input, dim, dtype) */
+static PyObject *along(kernel f, PyArrayObject *a, PyObject *const *args)
+{
+    PyObject *const row[] = {(PyObject *)a, args[1]};
+    return PyLong_CheckExact(args[1]) && args[2] == Py_None ? answer_of(f, row, 2) : NULL;
+}
+static PyObject *weights(PyArrayObject *a, PyObject *const *args) { return along(softmax, a, args); }
+static PyObject *log_weights(PyArrayObject *a, PyObject *const *args) { return along(log_softmax, a, args); }
+
 view_forward direct_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
-        {"avg_pool_windows", averages}, {"max_pool_windows", largest}, {"max_pool_values", largest_values}, {"unfold_columns", windows}};
+        {"avg_pool_windows", averages}, {"max_pool_windows", largest}, {"max_pool_values", largest_values}, {"unfold_columns", windows},
+        {"softmax", weights}, {"log_softmax", log_weights}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;

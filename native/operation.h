@@ -168,6 +168,8 @@ PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t count);  
 PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t count);        /* pools.c */
 PyObject *max_pool_values(PyObject *module, PyObject *const *args, Py_ssize_t count); /* pools.c */
 PyObject *im2col(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* windows.c */
+PyObject *softmax(PyObject *module, PyObject *const *args, Py_ssize_t count);         /* rows.c */
+PyObject *log_softmax(PyObject *module, PyObject *const *args, Py_ssize_t count);     /* rows.c */
 PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* places.c */
 
 /* What the first argument and the key were taken apart to, where the forward's answer is known already. forward.c */

@@ -4,8 +4,9 @@
 #include "half.h"
 #include "pool.h"
 
-/* From this many columns on, an axis that is not the last one is worked on down the columns. */
-enum { ENOUGH = 16 };
+/* From this many columns on, an axis that is not the last one is worked on down the columns; and blocks of fewer columns, up to so many
+ * numbers, are turned into rows on the stack. */
+enum { ENOUGH = 16, TURNED = 1024 };
 
 enum row_kernel { SOFTMAX, SOFTMAX_GRAD, LOG_SOFTMAX, LOG_SOFTMAX_GRAD };
 static const double row_cost[] = {0.5, 0.2, 0.6, 0.5};
@@ -119,6 +120,30 @@ static void work_on_columns(void *context, size begin, size end, int chunk)
     }
 }
 
+#define TURN(REAL)                                                                                               \
+    for (size i = 0; i < rows; i++)                                                                              \
+        for (size k = 0; k < columns; k++) ((REAL *)to)[k * rows + i] = ((const REAL *)from)[i * columns + k];
+
+static void turn(char *to, const char *from, size rows, size columns, int type)
+{
+    if (type == NPY_FLOAT) TURN(float) else TURN(double)
+}
+
+/* One item is a block of few columns. */
+static void work_on_turned(void *context, size begin, size end, int chunk)
+{
+    const struct softmax_job *job = context;
+    const size block = job->n * job->inner, step = block * (job->type == NPY_FLOAT ? sizeof(float) : sizeof(double));
+    double out[TURNED], a[TURNED], b[TURNED];
+    (void)chunk;
+    for (size item = begin; item < end; item++) {
+        turn((char *)a, job->a + item * step, job->n, job->inner, job->type);
+        if (job->b) turn((char *)b, job->b + item * step, job->n, job->inner, job->type);
+        softmax_rows(job, (char *)out, (const char *)a, (const char *)b, job->inner);
+        turn(job->out + item * step, (const char *)out, job->inner, job->n, job->type);
+    }
+}
+
 static PyObject *along_axis(enum row_kernel kind, PyObject *const *args, Py_ssize_t count);
 
 /* The same with the axis moved to the end; a view of the result with the axis back where it was. */
@@ -159,15 +184,16 @@ static PyObject *along_axis(enum row_kernel kind, PyObject *const *args, Py_ssiz
                                   PyArray_BYTES(out), PyArray_DIM(a, axis), 1, narrow, NULL};
         for (int k = axis + 1; k < ndim; k++) job.inner *= PyArray_DIM(a, k);
         if (job.inner > 1 && narrow) goto columns;
-        if (job.inner > 1 && job.inner < ENOUGH) goto few;
+        const int few = job.inner > 1 && job.inner < ENOUGH;
+        if (few && job.n * job.inner > TURNED) goto few;
         const double cost = row_cost[kind] * (job.type == NPY_FLOAT ? 1 : 2) * job.n;
         const size outer = PyArray_SIZE(a) / (job.n * job.inner);
-        const size items = job.inner == 1 ? outer : outer * ((job.inner + COLUMNS - 1) / COLUMNS);
+        const size items = job.inner == 1 || few ? outer : outer * ((job.inner + COLUMNS - 1) / COLUMNS);
         const int chunks = pool_chunks(items, job.inner == 1 ? SHORT_ROW + cost : cost * (job.inner < COLUMNS ? job.inner : COLUMNS));
         if (narrow && !(room = scratch(3 * chunks * block_size(job.n), sizeof(float)))) goto fail;
         if (room) job.room = PyArray_BYTES(room);
         Py_BEGIN_ALLOW_THREADS
-        pool_run(narrow ? work_on_narrow_rows : job.inner == 1 ? work_on_rows : work_on_columns, &job, items, chunks);
+        pool_run(narrow ? work_on_narrow_rows : job.inner == 1 ? work_on_rows : few ? work_on_turned : work_on_columns, &job, items, chunks);
         Py_END_ALLOW_THREADS
         Py_XDECREF(room);
     }
@@ -184,7 +210,7 @@ fail:
     Py_XDECREF(b);
     Py_XDECREF(out);
     return NULL;
-few: /* short pieces: the axis goes to the end and back */
+few: /* long lines side by side: the axis goes to the end and back */
     Py_DECREF(a);
     Py_XDECREF(b);
     Py_DECREF(out);
@@ -192,15 +218,15 @@ few: /* short pieces: the axis goes to the end and back */
 }
 
 #define ALONG_AXIS(name, kind)                                                          \
-    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)    \
+    PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)           \
     {                                                                                   \
         (void)module;                                                                   \
         return along_axis(kind, args, count);                                           \
     }
 ALONG_AXIS(softmax, SOFTMAX)
-ALONG_AXIS(softmax_grad, SOFTMAX_GRAD)
+static ALONG_AXIS(softmax_grad, SOFTMAX_GRAD)
 ALONG_AXIS(log_softmax, LOG_SOFTMAX)
-ALONG_AXIS(log_softmax_grad, LOG_SOFTMAX_GRAD)
+static ALONG_AXIS(log_softmax_grad, LOG_SOFTMAX_GRAD)
 
 /* ---- layer and RMS normalisation ---- */
 
