@@ -6,15 +6,17 @@
 
 #include <numpy/random/bitgen.h>
 
-enum { DRAW_UNIFORM, DRAW_NORMAL, DRAW_INTEGERS };
+/* The last three: the numbers below the length in a random order, ones and zeros, and times between events. */
+enum { DRAW_UNIFORM, DRAW_NORMAL, DRAW_INTEGERS, DRAW_ORDER, DRAW_TRUTHS, DRAW_WAITS };
+enum { DRAWN = 4096 }; /* elements at most */
 
 struct draw {
     int kind, has_spare;
-    double mean, std, spare; /* uniform: the lower end, the width */
+    double mean, std, spare; /* uniform: the lower end, the width; truths: the probability of one; waits: the rate */
     uint64_t base, divisor;  /* of integers */
 };
 
-/* Fill `n` elements of float32 or float64, of int64 with integers; 0 where the bits are none of NumPy's generators. */
+/* Fill `n` elements of float32 or float64, of int64 with integers or an order; 0 where the bits are none of NumPy's generators. */
 int draw_numbers(PyObject *bits, struct draw *what, void *to, size n, int type);
 
 /* The next words of 32 bits. */

@@ -5,7 +5,7 @@
 
 #include "draws.h"
 
-enum { MANY = 1 << 16, DRAWN = 4096 }; /* elements that are filled, and drawn, while other threads wait */
+enum { MANY = 1 << 16 }; /* elements that are filled while other threads wait; DRAWN: that are drawn */
 
 static struct {
     PyObject *types, *cpu, *strided, *levels, *stream; /* the names of arrays.dtypes; CPU; torch.strided; map_levels; the default generator */
@@ -312,7 +312,7 @@ static PyObject *bits_of(PyObject *generator, PyObject **stream)
     return NULL;
 }
 
-/* Fill an array in C order of float32, float64 or (integers) int64; 0 where the definition has to. */
+/* Fill an array in C order of float32, float64 or (integers, an order) int64; 0 where the definition has to. */
 static int draw_into(PyArrayObject *out, PyObject *generator, struct draw *what)
 {
     PyObject *stream = NULL, *bits = bits_of(generator, &stream), *spare = NULL;
@@ -353,8 +353,8 @@ static int unmapped(void)
     return none;
 }
 
-/* drawn(kind, low, high, generator, sizes, dtype, layout, device, requires_grad, ...): uniform numbers in [0, 1), normal ones, or integers in
- * [low, high), by the kind; sizes: a tuple, or a tensor whose shape and type is meant */
+/* drawn(kind, low, high, generator, sizes, dtype, layout, device, requires_grad, ...): uniform numbers in [0, 1), normal ones, integers in
+ * [low, high), or those below the length in a random order, by the kind; sizes: a tuple, or a tensor whose shape and type is meant */
 static PyObject *drawn(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     struct state s;
@@ -364,19 +364,19 @@ static PyObject *drawn(PyObject *module, PyObject *const *args, Py_ssize_t count
     if (count < 9 || !known.types || !usual(args + 6, count - 6) || !PyLong_CheckExact(args[0])) NOT_HANDLED();
     struct draw what = {.kind = (int)PyLong_AsLong(args[0]), .std = 1};
     PyObject *generator = generator_given(args[3]);
-    const int ndim = read_sizes(args[4], what.kind != DRAW_INTEGERS, shape);
+    const int whole_numbers = what.kind == DRAW_INTEGERS || what.kind == DRAW_ORDER;
+    const int ndim = read_sizes(args[4], !whole_numbers, shape);
     if (ndim < 0 || !generator || !unmapped()) NOT_HANDLED();
     for (int i = 0; i < ndim; i++) total *= shape[i];
-    if (!total || total > DRAWN) NOT_HANDLED();
+    if (total < 1 + (what.kind == DRAW_ORDER) || total > DRAWN) NOT_HANDLED();
     if (what.kind == DRAW_INTEGERS) {
         int whole[2];
         double low, high;
         if (!number_of(args[1], &low, &whole[0]) || !number_of(args[2], &high, &whole[1]) || !whole[0] || !whole[1] || !(low < high)) NOT_HANDLED();
         what.base = (uint64_t)(int64_t)low, what.divisor = (uint64_t)((int64_t)high - (int64_t)low);
-        if (args[5] == Py_None) d = PyArray_DescrFromType(NPY_INT64);
     }
-    if (!d) d = type_of(args[5]);
-    if (!d || (what.kind == DRAW_INTEGERS ? d->type_num != NPY_INT64 : d->type_num != NPY_FLOAT && d->type_num != NPY_DOUBLE) || !read_state(&s)) {
+    d = whole_numbers && args[5] == Py_None ? PyArray_DescrFromType(NPY_INT64) : type_of(args[5]);
+    if (!d || (whole_numbers ? d->type_num != NPY_INT64 : d->type_num != NPY_FLOAT && d->type_num != NPY_DOUBLE) || !read_state(&s)) {
         Py_XDECREF(d);
         NOT_HANDLED();
     }
@@ -387,33 +387,51 @@ static PyObject *drawn(PyObject *module, PyObject *const *args, Py_ssize_t count
 
 struct fill_job {
     PyObject *generator;
+    double a, b;
     struct draw what;
 };
+
+/* Take the two numbers of a kind for a floating type; 0 where they are refused, or more is to be said of them. */
+static int take_numbers(struct draw *what, int single, double a, double b)
+{
+    const double most = single ? 1e38 : 1e300, exact = single ? 0x1p24 : 0x1p53;
+    if (!(fabs(a) < most) || !(fabs(b) < most)) return 0;
+    what->mean = a, what->std = b;
+    switch (what->kind) {
+    case DRAW_UNIFORM: what->std = single ? (double)((float)b - (float)a) : b - a; return a <= b;
+    case DRAW_NORMAL: return b >= 0;
+    case DRAW_TRUTHS: return a >= 0 && a <= 1;
+    case DRAW_WAITS: return a > 0;
+    case DRAW_INTEGERS: /* which the type holds, all of them */
+        what->base = (uint64_t)(int64_t)a, what->divisor = (uint64_t)((int64_t)b - (int64_t)a);
+        return a < b && fabs(a) < exact && fabs(b) < exact;
+    }
+    return 0;
+}
 
 static int filled_randomly(PyArrayObject *out, void *context)
 {
     struct fill_job *job = context;
     struct draw *what = &job->what;
     const int type = PyArray_TYPE(out);
-    const double most = type == NPY_FLOAT ? 1e38 : 1e300;
-    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || !PyArray_ISCARRAY(out) || !PyArray_SIZE(out) || PyArray_SIZE(out) > DRAWN) return 0;
-    if (!(fabs(what->mean) < most) || !(fabs(what->std) < most)) return 0;
-    if (what->kind == DRAW_NORMAL ? what->std < 0 : what->std < what->mean) return 0;
-    if (what->kind == DRAW_UNIFORM) what->std = type == NPY_FLOAT ? (double)((float)what->std - (float)what->mean) : what->std - what->mean;
+    if (type != NPY_FLOAT && type != NPY_DOUBLE && !(type == NPY_INT64 && what->kind == DRAW_INTEGERS)) return 0;
+    if (!PyArray_ISCARRAY(out) || !PyArray_SIZE(out) || PyArray_SIZE(out) > DRAWN || !take_numbers(what, type == NPY_FLOAT, job->a, job->b)) return 0;
     const int done = draw_into(out, job->generator, what);
     return PyErr_Occurred() ? -1 : done;
 }
 
-/* draw_in(tensor, kind, a, b, generator): whether it was filled: with uniform numbers in [a, b), or normal ones of mean a and deviation b */
+/* draw_in(tensor, kind, a, b, generator): whether it was filled: with uniform numbers or integers in [a, b), normal ones of mean a and
+ * deviation b, ones with probability a, or waiting times of rate a */
 static PyObject *draw_in(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    int whole;
+    int whole[2];
     struct fill_job job;
     (void)module;
     if (count != 5 || !known.types || !at.tensor || !PyLong_CheckExact(args[1])) Py_RETURN_FALSE;
     job.generator = generator_given(args[4]);
     job.what = (struct draw){.kind = (int)PyLong_AsLong(args[1])};
-    if (!job.generator || !number_of(args[2], &job.what.mean, &whole) || !number_of(args[3], &job.what.std, &whole) || !unmapped()) Py_RETURN_FALSE;
+    if (!job.generator || !number_of(args[2], &job.a, &whole[0]) || !number_of(args[3], &job.b, &whole[1]) || !unmapped()) Py_RETURN_FALSE;
+    if (job.what.kind == DRAW_INTEGERS && !(whole[0] && whole[1])) Py_RETURN_FALSE;
     const int done = write_whole(args[0], filled_randomly, &job);
     return done < 0 ? NULL : PyBool_FromLong(done);
 }

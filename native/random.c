@@ -193,6 +193,17 @@ static PyObject *gammas(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return Py_BuildValue("NN", out, spare_of(spare, has_spare));
 }
 
+/* Which of the next numbers of 53 bits are below the bound. */
+static void below(bitgen_t *from, npy_bool *to, size n, int64_t bound)
+{
+    uint32_t words[2 * PIECE];
+    for (size at = 0; at < n; at += PIECE) {
+        const size some = n - at < PIECE ? n - at : PIECE;
+        draw_words(from, words, 2 * some);
+        for (size i = 0; i < some; i++) to[at + i] = joined(words[2 * i], words[2 * i + 1]) < bound;
+    }
+}
+
 /* fill_below(bits, out, bound): which of the next numbers of 53 bits are below the bound, as truth values */
 static PyObject *fill_below(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -208,18 +219,28 @@ static PyObject *fill_below(PyObject *module, PyObject *const *args, Py_ssize_t 
     const size n = PyArray_SIZE(out);
     NPY_BEGIN_THREADS_DEF
     NPY_BEGIN_THREADS_THRESHOLDED(n);
-    uint32_t words[2 * PIECE];
-    for (size at = 0; at < n; at += PIECE) {
-        const size some = n - at < PIECE ? n - at : PIECE;
-        draw_words(from, words, 2 * some);
-        for (size i = 0; i < some; i++) to[at + i] = joined(words[2 * i], words[2 * i + 1]) < bound;
-    }
+    below(from, to, n, bound);
     NPY_END_THREADS
     return Py_NewRef(args[1]);
 }
 
-/* fill_permutation(bits, out, wide): the numbers below the length in a random order, by the exchanges of Fisher and Yates: each place with
- * one at or after it, of 32 bits; wide: with one at or before it, of 64 */
+/* The numbers below the length in a random order, by the exchanges of Fisher and Yates: each place with one at or after it, of 32 bits;
+ * wide: with one at or before it, of 64 */
+static void permutation(bitgen_t *from, int64_t *to, size n, int wide)
+{
+    for (size i = 0; i < n; i++) to[i] = i;
+    for (size i = 0; i < n - !wide; i++) {
+        size other;
+        if (wide) {
+            const uint64_t high = from->next_uint32(from->state);
+            other = (size)((high << 32 | from->next_uint32(from->state)) % ((uint64_t)i + 1));
+        } else other = i + from->next_uint32(from->state) % (uint32_t)(n - i);
+        const int64_t held = to[i];
+        to[i] = to[other], to[other] = held;
+    }
+}
+
+/* fill_permutation(bits, out, wide): as `permutation` */
 static PyObject *fill_permutation(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -234,16 +255,7 @@ static PyObject *fill_permutation(PyObject *module, PyObject *const *args, Py_ss
     if (!wide && n > UINT32_MAX) NOT_HANDLED();
     NPY_BEGIN_THREADS_DEF
     NPY_BEGIN_THREADS_THRESHOLDED(n);
-    for (size i = 0; i < n; i++) to[i] = i;
-    for (size i = 0; i < n - !wide; i++) {
-        size other;
-        if (wide) {
-            const uint64_t high = from->next_uint32(from->state);
-            other = (size)((high << 32 | from->next_uint32(from->state)) % ((uint64_t)i + 1));
-        } else other = i + from->next_uint32(from->state) % (uint32_t)(n - i);
-        const int64_t held = to[i];
-        to[i] = to[other], to[other] = held;
-    }
+    permutation(from, to, n, wide);
     NPY_END_THREADS
     return Py_NewRef(args[1]);
 }
@@ -342,20 +354,52 @@ static PyObject *fill_normal(PyObject *module, PyObject *const *args, Py_ssize_t
     return Py_NewRef(args[1]);
 }
 
-int draw_numbers(PyObject *bits, struct draw *what, void *to, size n, int type)
+#define EACH_AS(TYPE, value)                                      \
+    {                                                             \
+        for (size i = 0; i < n; i++) ((TYPE *)to)[i] = (TYPE)(value); \
+        break;                                                    \
+    }
+#define EACH_AS_TYPE(value)                  \
+    switch (type) {                          \
+    case NPY_FLOAT: EACH_AS(float, value)    \
+    case NPY_DOUBLE: EACH_AS(double, value)  \
+    default: EACH_AS(int64_t, value)         \
+    }
+
+static void draw_integers(bitgen_t *from, const struct draw *what, void *to, size n, int type)
 {
     enum { WIDE = 1 << 28 }; /* from as many numbers on, 64 bits are drawn for each */
+    int64_t found[DRAWN], *whole = type == NPY_INT64 ? to : found;
+    integers(from, (uint64_t *)whole, n, what->divisor, what->base, what->divisor >= WIDE);
+    if (whole == found) EACH_AS_TYPE(found[i])
+}
+
+static void draw_truths(bitgen_t *from, double probability, void *to, size n, int type)
+{
+    npy_bool found[DRAWN];
+    below(from, found, n, (int64_t)ceil(probability * 0x1p53));
+    EACH_AS_TYPE(found[i])
+}
+
+static void draw_normal(bitgen_t *from, struct draw *what, void *to, size n, int type)
+{
+    if (n >= LANES) normals(from, to, n, type, what->mean, what->std);
+    else EACH_AS_TYPE(fma(normal(from, &what->spare, &what->has_spare), what->std, what->mean))
+}
+
+int draw_numbers(PyObject *bits, struct draw *what, void *to, size n, int type)
+{
     bitgen_t *from = generator_of(bits);
     if (!from) return 0;
-    if (what->kind == DRAW_INTEGERS) integers(from, to, n, what->divisor, what->base, what->divisor >= WIDE);
-    else if (what->kind == DRAW_UNIFORM) between(from, to, n, type, what->mean, what->std);
-    else if (n >= LANES) normals(from, to, n, type, what->mean, what->std);
-    else
-        for (size i = 0; i < n; i++) {
-            const double value = fma(normal(from, &what->spare, &what->has_spare), what->std, what->mean);
-            if (type == NPY_FLOAT) ((float *)to)[i] = (float)value;
-            else ((double *)to)[i] = value;
-        }
+    switch (what->kind) {
+    case DRAW_UNIFORM: between(from, to, n, type, what->mean, what->std); break;
+    case DRAW_NORMAL: draw_normal(from, what, to, n, type); break;
+    case DRAW_INTEGERS: draw_integers(from, what, to, n, type); break;
+    case DRAW_ORDER: permutation(from, to, n, 0); break;
+    case DRAW_TRUTHS: draw_truths(from, what->mean, to, n, type); break;
+    case DRAW_WAITS: EACH_AS_TYPE(-1.0 / what->mean * log1p(-uniform(from))) break;
+    default: return 0;
+    }
     return 1;
 }
 

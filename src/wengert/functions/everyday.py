@@ -24,7 +24,7 @@ def _not_native(*args: Any) -> Any:
 filled, full, identity, counted, spaced, drawn = (getattr(_native, name, _not_native)
     for name in ("filled", "full", "identity", "counted", "spaced", "drawn"))
 draw_in: Any = getattr(_native, "draw_in", lambda *args: False)
-UNIFORM, NORMAL, INTEGERS = range(3)  # kinds of random numbers
+UNIFORM, NORMAL, INTEGERS, ORDER, TRUTHS, WAITS = range(6)  # kinds of random numbers
 
 
 def register(generator: Any) -> None:

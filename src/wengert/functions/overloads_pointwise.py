@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays.errors import warn_once
 from ..dispatch.meta_device import no_numbers
-from ..graph.modes import modes
+from ..graph.modes import RECORD, SILENT, modes
 from ..tensor import classes
 from ..tensor.functions import dunder, function, inplace_function
 from ..tensor.namespaces import TRACED_OPS
@@ -20,6 +20,7 @@ _clamp, _clamp_tensor, _clamp_in_place = function("clamp"), function("clamp_tens
 _view_as_real, _select = function("view_as_real"), function("select")
 _div, _div_rounded = function("div"), function("div_rounded")
 _where, _isclose = function("where"), function("isclose")
+_NUMBERS, _PLAIN_MODES, _MODEST = (int, float), (RECORD, SILENT), 1e18
 
 
 @overload("torch", "Tensor")
@@ -88,7 +89,15 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
     if isinstance(condition, Tensor) and condition._wg_data.dtype.char == "B":
         warn_once("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
             "future version of PyTorch. Use a boolean condition instead.")
+    if type(input) in _NUMBERS and type(other) in _NUMBERS and modes() in _PLAIN_MODES and _is_modest(input):
+        # the native call takes one number beside a tensor
+        input = wrap(np.array(input, dt.default_float() if float in (type(input), type(other)) else dt.I64))
     return _where(condition, input, other, **more)
+
+
+def _is_modest(number: int | float) -> bool:
+    """Whether every type that ``where`` gives of numbers holds it, rounded."""
+    return not _MODEST <= abs(number) < float("inf")
 
 
 def _where_method(self: Any, condition: Any, other: Any) -> Tensor:

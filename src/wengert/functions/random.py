@@ -307,6 +307,10 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """The integers below ``n`` in a random order."""
+    found = everyday.drawn(everyday.ORDER, None, None, generator, (n,), dtype, layout, device, requires_grad, out,
+        pin_memory)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     d = _whole_type("randperm", dtype, out)
     return _made("randperm", lambda g, s, _: _permutations(s, g, d), generator, (), (int(n),), out, dt.of(d), device,
         requires_grad)
@@ -534,12 +538,16 @@ def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Te
     low, high = (named.get("from"), named.get("to")) if not args else (None, args[0]) if len(args) == 1 else args[:2]
     if high is not None and low is None:
         low = 0
+    if everyday.draw_in(self, everyday.INTEGERS, low, high, generator):
+        return self
     return _filled(self, lambda s: _stream(generator, self).random(s, self._wg_data.dtype, low, high))
 
 
 @_filling
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
+    if everyday.draw_in(self, everyday.TRUTHS, p, 0, generator):
+        return self
     s = _stream(generator, self)
     if isinstance(p, Tensor) and not self.is_meta:
         if self._wg_data.dtype.kind == "c" and self._wg_data.size:
@@ -554,6 +562,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 @_filling
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with exponential numbers of rate ``lambd``."""
+    if everyday.draw_in(self, everyday.WAITS, lambd, 0, generator):
+        return self
     return _filled(self, lambda s: _stream(generator, self).exponential(s, self._wg_data.dtype, float(lambd)))
 
 
