@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pool.h"
+#include "sixteen.h"
 
 enum { VECTORS = 4, PART = 32 };                /* sums are added up by parts: they err less */
 enum { UNEQUAL, ABSOLUTE, SQUARE, LARGEST }; /* how many differ; the sum of amounts; the root of the sum of squares; the largest */
@@ -17,19 +18,6 @@ struct distance_job {
     int type, kind;
 };
 
-#ifdef __GNUC__ /* vectors by name: left to itself, GCC keeps the sums in memory */
-typedef float vector_f32 __attribute__((vector_size(16), may_alias));
-typedef double vector_f64 __attribute__((vector_size(16), may_alias));
-typedef int32_t mask_f32 __attribute__((vector_size(16), may_alias));
-typedef int64_t mask_f64 __attribute__((vector_size(16), may_alias));
-#define PICK(S, mask, a, b) ((vector_##S)(((mask_##S)(mask) & (mask_##S)(a)) | (~(mask_##S)(mask) & (mask_##S)(b))))
-#define SPREAD(S, x) ((vector_##S){0} + (x))
-#else
-typedef float vector_f32;
-typedef double vector_f64;
-#define PICK(S, mask, a, b) ((mask) ? (a) : (b))
-#define SPREAD(S, x) (x)
-#endif
 #define EACH for (int v = 0; v < VECTORS; v++)
 
 #define DEFINE_DISTANCES(REAL, S, ROOT)                                                                          \

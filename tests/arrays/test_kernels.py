@@ -2596,3 +2596,21 @@ def test_remainders_of_words(size):
     bits, other = np.random.MT19937(5), np.random.MT19937(5)
     out = K.fill_integers(bits, np.empty(3000, np.int64), size, 7, False)
     np.testing.assert_array_equal(out, 7 + (other.random_raw(3000) % np.uint64(size)).astype(np.int64))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("rows", "classes", "most"), [(1, 1, 1), (3, 4, 1), (5, 17, 3), (4, 40, 40), (0, 3, 2)])
+def test_margins_of_classes_and_their_gradients(rows, classes, most, dtype):
+    rng = np.random.default_rng(classes)
+    labels = rng.integers(-1, classes, (rows, most))
+    plain = [rng.standard_normal((rows, classes)).astype(dtype), few_values(rng, (rows, classes), dtype)]
+    g, weight = rng.standard_normal(rows).astype(dtype), rng.random(classes).astype(dtype)
+    tolerance = dict(rtol=1e-5, atol=1e-5) if dtype == np.float32 else dict(rtol=1e-12, atol=1e-12)
+    with np.errstate(all="ignore"):
+        for x, p, w in itertools.product(plain, (1, 2), (None, weight)):
+            got, want = (f(x, labels, p, 0.7, w) for f in (K.margins, K.plain("margins")))
+            assert got.dtype == want.dtype == dtype
+            np.testing.assert_allclose(got, want, **tolerance)
+            got, want = (f(g, x, labels, p, 0.7, w) for f in (K.margins_grad, K.plain("margins_grad")))
+            assert got.dtype == want.dtype == dtype
+            np.testing.assert_allclose(got, want, **tolerance)

@@ -117,6 +117,7 @@ CALLS = {
     ],
     "rand": list(product(SIZES, OPTIONS)),
     "randn": list(product([*SIZES, (17,), (16,), (5, 7)], OPTIONS)),
+    "randperm": [((n,), o) for n in (0, 1, 2, 17, 4096, 4097, -1, 2.0, True, (3,)) for o in OPTIONS],
     "randint": [
         (a, o)
         for a in [
@@ -222,9 +223,13 @@ def test_the_default_type_and_uninitialized_memory(defined):
         torch.use_deterministic_algorithms(False)
 
 
-@pytest.mark.parametrize("name", ["normal_", "uniform_"])
+@pytest.mark.parametrize("name", ["normal_", "uniform_", "random_", "bernoulli_", "exponential_"])
 def test_fillings_are_as_defined(name, defined):
     rows = [(), (0, 1), (0.0, 1.0), (2.5, 3.5), (1, -1), (3, 2), (0, INF), (NAN, 1), (0.1, 0.1), (1e39, 1e39), (0, 0)]
+    if name == "random_":
+        rows += [(7,), (-5, 1000), (0, 2**24), (-(2**24) + 1, 2**24 - 1), (0, 2**28), (2**24, 2**24 + 3), (0, 2**53)]
+    elif name != "normal_" and name != "uniform_":
+        rows = [(), *((p,) for p in (0, 1, 0.3, 0.0, 1.0, 2.5, 1e-300, -0.1, NAN, INF, True))]
     for shape, kind, args in product(
         [(8,), (2, 9), (16,), (), (0,), (40, 7)], [torch.float32, torch.float64, torch.float16, torch.int64], rows
     ):

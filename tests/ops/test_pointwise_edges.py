@@ -633,3 +633,16 @@ def test_sixteen_bits_among_wider_numbers(half, wide):
     assert (narrow * number).dtype == half and (one * number).dtype == wide
     assert (other * one).dtype == wide and (narrow + torch.ones(2, 3, dtype=torch.int64)).dtype == half
     assert (torch.ones(3, dtype=torch.float16) + torch.ones(3, dtype=torch.bfloat16)).dtype == torch.float32
+
+
+@pytest.mark.parametrize("first", [1.0, -0.0, INF, NAN, 1e300, 3, -(2**53) - 1, True])
+@pytest.mark.parametrize("second", [0.0, -INF, 2, False])
+def test_a_choice_between_two_numbers(first, second):
+    mask = torch.tensor([[True, False], [False, True]])
+    found = torch.where(mask, first, second)
+    wanted = torch.where(mask, *(torch.scalar_tensor(n, dtype=found.dtype) for n in (first, second)))
+    kinds = {type(first), type(second)}
+    assert found.dtype == (torch.float32 if float in kinds else torch.int64 if int in kinds else torch.bool)
+    assert repr(found.tolist()) == repr(wanted.tolist())
+    with torch.inference_mode():
+        assert repr(torch.where(mask, first, second).tolist()) == repr(found.tolist())

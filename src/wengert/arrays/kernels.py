@@ -57,6 +57,7 @@ FAMILIES = {
         "join_along", "add_at", "bags", "extreme", "mode_places", "ranked_places", "search_rows",
         "sorted_places", "top_places"),
     "distances": ("distances", "distances_grad", "cross"),
+    "margins": ("margins", "margins_grad"),
     "fourier": ("fourier",),
     "attention": ("attention", "attention_grad", "half_attention", "half_attention_grad"),
     "steps": ("optimizer_update", "recurrent_twice_walk", "recurrent_walk"),

@@ -92,10 +92,10 @@ class _Later:
         return getattr(self._load(), name)
 
 
-(alignments, _attention, distances, draws, fourier, _groups, lapack, layout, lines, matrices, rows, sampling, shortcuts,
-    special, windows) = (_Later(partial(import_module, f"wengert.arrays.plain.{name}")) for name in (
-    "alignments", "attention", "distances", "draws", "fourier", "groups", "lapack", "layout", "lines", "matrices",
-    "rows", "sampling", "shortcuts", "special", "windows"))
+(alignments, _attention, distances, draws, fourier, _groups, lapack, layout, lines, _margins, matrices, rows, sampling,
+    shortcuts, special, windows) = (_Later(partial(import_module, f"wengert.arrays.plain.{name}")) for name in (
+    "alignments", "attention", "distances", "draws", "fourier", "groups", "lapack", "layout", "lines", "margins",
+    "matrices", "rows", "sampling", "shortcuts", "special", "windows"))
 
 
 def _or_plain(name: str, definitions: _Later) -> Callable[..., Any]:
@@ -133,7 +133,7 @@ for _module, _names in {
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
         "fill_integers"),
     lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "sorted_places", "top_places"),
-    distances: ("distances", "distances_grad", "cross"),
+    distances: ("distances", "distances_grad", "cross"), _margins: ("margins", "margins_grad"),
     layout: ("joined", "pieces", "padded", "triangle_places"),
     shortcuts: ("norm", "product", "fold_rows", "square_sum", "stacked", "within", "class_losses",
         "cross_entropy_grad", "where"),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 FAMILIES = ("views", "matmul", "matmul_added", "pointwise", "compare", "elementary", "activation", "pairs", "rounding",
     "complexes", "reduce", "scan", "sorting", "gather", "indexed", "shape", "arrange",
-    "strided", "pad", "loss", "norm", "embedding", "conv", "attention", "special", "pooling", "vision",
+    "strided", "pad", "loss", "margins", "norm", "embedding", "conv", "attention", "special", "pooling", "vision",
     "linalg_norms", "einsum", "linalg_solve", "linalg_spectral", "linalg", "fft", "quantize")
 
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import FOREIGN, as_array, counted, new_filled
-from ..arrays.dtypes import I64, can_cast, default_float, is_half, promote, scalar_name
+from ..arrays.dtypes import can_cast, default_float, is_half, promote, scalar_name
 from ..arrays.errors import warn
 from ..arrays.foreign import check_range
-from ..arrays.storageless import zeros_if_storageless
 from .errors import common_shape
 from .operator import Array, family
 from .pointwise import widened
@@ -39,7 +38,7 @@ def checked(reduction: str) -> str:
     return reduction
 
 
-def _reduced(values: Any, reduction: str) -> Any:
+def reduced(values: Any, reduction: str) -> Any:
     checked(reduction)
     if reduction == "none":
         return values
@@ -48,7 +47,7 @@ def _reduced(values: Any, reduction: str) -> Any:
     return mean.forward(values) if values.size or values.dtype.kind in "biu" else np.full((), np.nan, values.dtype)
 
 
-def _spread(g: Any, reduction: str, shape: Any) -> Any:
+def spread(g: Any, reduction: str, shape: Any) -> Any:
     """The gradient of each element, from that of their reduction."""
     return g / math.prod(shape) if reduction == "mean" else g
 
@@ -64,19 +63,19 @@ def _by_number(share: Any, values: Array) -> Array:
     return K.multiply(values, float(share))
 
 
-def _reduce_with(F: Any, values: Any, reduction: str) -> Any:
+def reduce_with(F: Any, values: Any, reduction: str) -> Any:
     checked(reduction)
     return values if reduction == "none" else F.mean(values) if reduction == "mean" else F.sum(values)
 
 
 def _mse_raw(g: Any, input: Any, target: Any, reduction: str) -> Any:
     difference = K.subtract(input, target)
-    return _by_number(2.0 * _spread(g, reduction, difference.shape), difference)
+    return _by_number(2.0 * spread(g, reduction, difference.shape), difference)
 
 
 def _mse_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target: Any, reduction: Any) -> Any:
     back = F.mse_loss_grad(g, input, target, reduction) if needs[0] else None
-    slope: Any = 2.0 * _spread(grad_output, reduction, g.shape) * g if needs[1] or needs[2] else None
+    slope: Any = 2.0 * spread(grad_output, reduction, g.shape) * g if needs[1] or needs[2] else None
     return back, slope, -slope if needs[2] else None
 
 
@@ -84,7 +83,7 @@ def _mse_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target:
 def mse_loss_grad(F, g, input, target, reduction):
     """The gradient in ``input``; in ``target`` with the two exchanged."""
     difference = input - target
-    return (2.0 * _spread(g, reduction, difference.shape)) * difference
+    return (2.0 * spread(g, reduction, difference.shape)) * difference
 
 
 @operator(
@@ -94,13 +93,13 @@ def mse_loss_grad(F, g, input, target, reduction):
 def mse_loss(input: Array, target: Array, reduction="mean"):
     if floating("mse_cpu", input).dtype.itemsize == 2:  # PyTorch rounds the difference, and the square again
         difference = K.subtract(input, target)
-        return _reduced(K.multiply(difference, difference), reduction)
-    return _reduced(K.square_difference(input, target), reduction)
+        return reduced(K.multiply(difference, difference), reduction)
+    return reduced(K.square_difference(input, target), reduction)
 
 
 def _sign_slope(F: Any, g: Any, a: Any, b: Any, reduction: str) -> Any:
     s = F.sgn(F.sub(a, b))
-    return _times_share(F, _spread(g, reduction, s.shape), s)
+    return _times_share(F, spread(g, reduction, s.shape), s)
 
 
 @operator(
@@ -108,14 +107,14 @@ def _sign_slope(F: Any, g: Any, a: Any, b: Any, reduction: str) -> Any:
               target=lambda F, g, input, target, reduction: _sign_slope(F, g, target, input, reduction)),
     promote="elementwise", scalars="", wirtinger=True, places=())
 def l1_loss(input: Array, target: Array, reduction="mean"):
-    return _reduced(K.absolute(K.subtract(input, target)), reduction)
+    return reduced(K.absolute(K.subtract(input, target)), reduction)
 
 
 def _bent(name: str, node: str) -> None:
     """The gradient in ``input`` of a loss that is a parabola within ``delta`` of its minimum, and straight beyond."""
 
     def raw(g: Any, input: Any, target: Any, reduction: str, delta: float, scale: float) -> Any:
-        g = as_array(_spread(g, reduction, np.broadcast_shapes(input.shape, target.shape)))
+        g = as_array(spread(g, reduction, np.broadcast_shapes(input.shape, target.shape)))
         return K.bent_grad(g.astype(input.dtype, copy=False), input, target, delta, scale)
 
     def twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target: Any, reduction: Any, delta: Any,
@@ -123,14 +122,14 @@ def _bent(name: str, node: str) -> None:
         back = getattr(F, name)(g, input, target, reduction, delta, scale) if needs[0] else None
         slope: Any = None
         if needs[1] or needs[2]:  # at the corner it is flat
-            every = _spread(grad_output, reduction, g.shape) * g * scale
+            every = spread(grad_output, reduction, g.shape) * g * scale
             slope = F.where(F.abs(input - target) < delta, every, 0.0)
         return back, slope, -slope if needs[2] else None
 
     @composite(name=name, raw=raw, node=node, whole=("g", "input", "target"), grad=twice, places=())
     def bent(F, g, input, target, reduction, delta, scale):
         d = input - target
-        return _spread(g, reduction, d.shape) * (F.where(F.abs(d) < delta, d, F.sgn(d) * delta) * scale)
+        return spread(g, reduction, d.shape) * (F.where(F.abs(d) < delta, d, F.sgn(d) * delta) * scale)
 
 
 _bent("smooth_l1_loss_grad", "SmoothL1LossBackwardBackward0")
@@ -144,7 +143,7 @@ _bent("huber_loss_grad", "HuberLossBackwardBackward0")
                   beta, 1 / beta)),
     promote="elementwise", scalars="", node="SmoothL1LossBackward0", places=())
 def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
-    return _reduced(K.smooth_l1(floating("smooth_l1_cpu", input), target, beta), reduction)
+    return reduced(K.smooth_l1(floating("smooth_l1_cpu", input), target, beta), reduction)
 
 
 @operator(
@@ -154,7 +153,7 @@ def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
             1.0)),
     promote="elementwise", scalars="", node="HuberLossBackward0", places=())
 def huber(input: Array, target: Array, reduction="mean", delta=1.0):
-    return _reduced(K.huber(floating("huber_cpu", input), target, delta), reduction)
+    return reduced(K.huber(floating("huber_cpu", input), target, delta), reduction)
 
 
 @composite
@@ -172,16 +171,16 @@ def kl_div(F, input, target, size_average=None, reduce=None, reduction="mean", l
     values = F.exp(target) * (target - input) if log_target else F.xlogy(target, target) - target * input
     if reduction == "batchmean":
         return F.sum(values) / input.shape[0] if input.ndim else F.sum(values)
-    return _reduce_with(F, values, reduction)
+    return reduce_with(F, values, reduction)
 
 
 _TINY = float(np.float32(1e-12))  # PyTorch's constant, rounded as it rounds it
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, target, reduction: _spread(g, reduction, input.shape) * (input - target)
+    grad=dict(input=lambda F, g, input, target, reduction: spread(g, reduction, input.shape) * (input - target)
             / F.clamp((1 - input) * input, min=_TINY),
-        target=lambda F, g, input, reduction: _spread(g, reduction, input.shape) * (F.log(1 - input) - F.log(input))),
+        target=lambda F, g, input, reduction: spread(g, reduction, input.shape) * (F.log(1 - input) - F.log(input))),
     promote="elementwise", scalars="", places=(), node="BinaryCrossEntropyBackward0")
 def bce_elements(input: Array, target: Array, reduction="none"):
     if not K.within(input, 0, 1):
@@ -190,7 +189,7 @@ def bce_elements(input: Array, target: Array, reduction="none"):
         raise RuntimeError("all elements of target should be between 0 and 1")
     t = input.dtype.type
     low = K.maximum(K.log1p(-input), t(-100))
-    return _reduced((target - t(1)) * low - target * K.maximum(K.log(input), t(-100)), reduction)
+    return reduced((target - t(1)) * low - target * K.maximum(K.log(input), t(-100)), reduction)
 
 
 @composite(node="BinaryCrossEntropyBackward0", whole=("input", "target"), fixed=("weight",))
@@ -205,7 +204,7 @@ def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduc
             f"{scalar_name(F.dtype_of(input))}")
     if weight is None:
         return F.bce_elements(input, target, checked(reduction))
-    return _reduce_with(F, F.cast(F.bce_elements(input, target) * weight, F.dtype_of(input)), reduction)
+    return reduce_with(F, F.cast(F.bce_elements(input, target) * weight, F.dtype_of(input)), reduction)
 
 
 def _weighed(F: Any, values: Any, weight: Any) -> Any:
@@ -219,14 +218,14 @@ def _bce_logit_slope(F: Any, g: Any, input: Any, target: Any, reduction: str, we
         slope = F.mul(slope, F.sub(F.add(positive, 1), target))
         target = positive
     slope = _weighed(F, F.sub(slope, target), weight)
-    return _times_share(F, _spread(g, reduction, input.shape), slope)
+    return _times_share(F, spread(g, reduction, input.shape), slope)
 
 
 def _bce_logit_target(F: Any, g: Any, input: Any, reduction: str, weight: Any, pos_weight: Any) -> Any:
     slope = F.neg(input)
     if pos_weight is not None:
         slope = F.sub(slope, F.mul(F.sub(pos_weight, 1), F.logsigmoid(input)))
-    return _times_share(F, _spread(g, reduction, input.shape), _weighed(F, slope, weight))
+    return _times_share(F, spread(g, reduction, input.shape), _weighed(F, slope, weight))
 
 
 @operator(grad=dict(input=_bce_logit_slope, target=_bce_logit_target), promote="elementwise", scalars="", places=(),
@@ -238,7 +237,7 @@ def bce_logit_elements(input: Array, target: Array, reduction="none", weight: Ar
     if pos_weight is not None:
         logarithm = K.multiply(K.add(K.multiply(K.subtract(pos_weight, one), target), one), logarithm)
     values = K.subtract(K.multiply(K.subtract(one, target), input), logarithm)
-    return _reduced(values if weight is None else K.multiply(values, weight), reduction)
+    return reduced(values if weight is None else K.multiply(values, weight), reduction)
 
 
 @composite(node="BinaryCrossEntropyWithLogitsBackward0", whole=("input", "target"), fixed=("weight", "pos_weight"))
@@ -264,7 +263,7 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
     # all is written to what began as 1 - target
     if weight is not None or pos_weight is not None or F.dtype_of(input) != F.dtype_of(target):
         values = F.cast(values, F.dtype_of(target))
-    return _reduce_with(F, values, reduction)
+    return reduce_with(F, values, reduction)
 
 
 def into(found: Any, wanted: Any) -> None:
@@ -283,7 +282,7 @@ def soft_margin_loss(F, input, target, size_average=None, reduce=None, reduction
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape "
             f"{list(common_shape(input.shape, target.shape))}")
     into(promote(promote(F.dtype_of(input), F.dtype_of(target)), default_float()), F.dtype_of(input))
-    return _reduce_with(F, F.soft_margin_elements(input, target), legacy(size_average, reduce, reduction))
+    return reduce_with(F, F.soft_margin_elements(input, target), legacy(size_average, reduce, reduction))
 
 
 def _soft_margin_slope(F: Any, g: Any, input: Any, target: Any) -> Any:
@@ -308,7 +307,7 @@ def hinge_embedding_loss(F, input, target, margin=1.0, size_average=None, reduce
     zero = F.new_zeros(input, ())
     gap = F.constant(as_array(margin).astype(kind)) - input
     values = F.where(target != 1, F.clamp_min(gap, 0), zero) + F.where(target != -1, input, zero)
-    return _reduce_with(F, values, legacy(size_average, reduce, reduction))
+    return reduce_with(F, values, legacy(size_average, reduce, reduction))
 
 
 @composite
@@ -318,7 +317,7 @@ def margin_ranking_loss(F, input1, input2, target, margin=0, size_average=None, 
         raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"torch.Size({list(input1.shape)}), input2: torch.Size({list(input2.shape)}), target: "
             f"torch.Size({list(target.shape)}) ")
-    return _reduce_with(F, F.clamp_min(-target * (input1 - input2) + margin, 0.0),
+    return reduce_with(F, F.clamp_min(-target * (input1 - input2) + margin, 0.0),
         legacy(size_average, reduce, reduction))
 
 
@@ -337,7 +336,7 @@ def cosine_embedding_loss(F, input1, input2, target, margin=0.0, size_average=No
     zero = F.new_zeros(cos, ())
     values = (F.where(target == 1, F.constant(np.ones((), F.dtype_of(cos))) - cos, zero) + F.where(target == -1,
         F.clamp_min(cos - margin, 0.0), zero))
-    return _reduce_with(F, values, legacy(size_average, reduce, reduction))
+    return reduce_with(F, values, legacy(size_average, reduce, reduction))
 
 
 @composite
@@ -353,7 +352,7 @@ def triplet_margin_loss(F, anchor, positive, negative, margin=1.0, p=2, eps=1e-6
     near, far = F.pairwise_distance(anchor, positive, p, eps), F.pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = F.minimum(far, F.pairwise_distance(positive, negative, p, eps))
-    return _reduce_with(F, F.clamp_min(near + margin - far, 0.0), legacy(size_average, reduce, reduction))
+    return reduce_with(F, F.clamp_min(near + margin - far, 0.0), legacy(size_average, reduce, reduction))
 
 
 @composite
@@ -365,7 +364,7 @@ def poisson_nll_loss(F, input, target, log_input=True, full=False, size_average=
     if full:
         stirling = target * F.log(target) - target + F.log(target * (2 * np.pi)) * 0.5
         values = values + F.masked_fill(stirling, target <= 1, 0)
-    return _reduce_with(F, values, reduction)
+    return reduce_with(F, values, reduction)
 
 
 @composite
@@ -393,73 +392,7 @@ def gaussian_nll_loss(F, input, target, var, full=False, eps=1e-6, reduction="me
     values = (F.log(safe) + F.square(difference) / safe) * 0.5
     if full:
         values = values + 0.5 * float(np.log(2 * np.pi))
-    return _reduce_with(F, values, reduction)
-
-
-def _check_margins(input: Any) -> None:
-    shape = list(input.shape)
-    if len(shape) > 2 or (shape and shape[-1] == 0):
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {shape}")
-
-
-@composite(by_example=True, node="MultiMarginLossBackward0", whole=("input",), fixed=("weight",))
-def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """``sum_j max(0, margin - x_y + x_j)^p / classes`` over the wrong classes."""
-    reduction = checked(legacy(size_average, reduce, reduction))
-    if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
-    if weight is not None and weight.ndim != 1:
-        raise ValueError("weight must be one-dimensional")
-    if weight is not None and weight.shape[0] != input.shape[-1]:
-        raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
-    _check_margins(input)
-    if weight is not None:
-        same_width(F.dtype_of(input), F.dtype_of(weight))
-    rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
-    index = target if target.ndim == 1 else F.unsqueeze(target, 0)
-    raw = zeros_if_storageless(index if F.raw else index._wg_data)
-    if raw.shape != tuple(rows.shape[:1]):
-        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
-            f"samples (batch size). Expected target size [{rows.shape[0]}], but got {list(target.shape)}. Input has "
-            f"shape {list(input.shape)}.")
-    same_width(I64, raw.dtype)
-    if not K.within(raw, 0, rows.shape[1] - 1):
-        raise RuntimeError("target out of range")
-    column = F.unsqueeze(index, 1)
-    gap = margin - F.gather(rows, 1, column) + rows
-    gap = F.where(gap > 0, gap, 0)
-    gap = gap if p == 1 else gap * gap
-    if weight is not None:
-        gap = gap * F.unsqueeze(F.index_select(weight, 0, index), 1)
-    others = np.arange(rows.shape[1]) != raw[:, None]
-    values = F.sum(F.where(F.constant(others), gap, 0), 1) / rows.shape[1]
-    return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, tuple(target.shape)),
-        reduction)
-
-
-@composite(by_example=True, node="MultilabelMarginLossBackward0", whole=("input",))
-def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
-    """Margins between every listed class (the labels before the first -1) and every other one."""
-    reduction = checked(legacy(size_average, reduce, reduction))
-    _check_margins(input)
-    labels = as_array(zeros_if_storageless(target if F.raw else target._wg_data))
-    rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
-    labels = labels if labels.ndim == 2 else labels.reshape(1, -1)
-    if labels.shape != tuple(rows.shape):
-        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    same_width(I64, labels.dtype)
-    if not K.within(labels, -1, rows.shape[1] - 1):
-        raise RuntimeError("argument #2 'target' is out of range")
-    valid = np.cumprod(labels >= 0, axis=1).astype(bool)
-    safe = np.where(valid, labels, 0)
-    positive = np.zeros_like(labels, bool)
-    for i in range(labels.shape[0]):
-        positive[i, safe[i][valid[i]]] = True
-    picked = F.gather(rows, 1, F.constant(safe))
-    gap = 1 - F.unsqueeze(picked, 2) + F.unsqueeze(rows, 1)
-    mask = F.constant(valid[:, :, None] & ~positive[:, None, :])
-    values = F.sum(F.where(mask & (gap > 0), gap, 0), (1, 2)) / rows.shape[1]
-    return _reduce_with(F, values if input.ndim == 2 else F.reshape(values, ()), reduction)
+    return reduce_with(F, values, reduction)
 
 
 @composite
@@ -469,7 +402,7 @@ def multilabel_soft_margin_loss(F, input, target, weight=None, size_average=None
     values = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
     if weight is not None:
         values = values * weight
-    return _reduce_with(F, F.sum(values, -1) / input.shape[-1], reduction)
+    return reduce_with(F, F.sum(values, -1) / input.shape[-1], reduction)
 
 
 # -- classes ----------------------------------------------------------------------------------------------------------

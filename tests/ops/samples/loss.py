@@ -47,6 +47,8 @@ SAMPLES = {
                            call(A(3), P(3), None, "mean", 0.1)],
     "nll": [call(A(2, 3), np.array([1, 0]), None, "mean", -100), call(A(3, 3), np.array([1, 0, 2]), np.array([0.5, 2.0, 1.0]), "mean", 0),
             call(A(2, 3, 2), np.array([[1, 0], [2, 2]]), None, "none", -100), call(A(0, 3), np.zeros(0, int), None, "sum", -100)],
+    "margin_losses": [call(A(2, 4), np.array([[3, 0, -1, 1], [-1, 1, 2, 0]]), 1, 1.0, None, "none"), call(A(3, 4), np.array([[1], [0], [3]]), 2, 0.7, np.array([0.5, 2.0, 1.0, 0.3]), "mean"),
+                      call(A(0, 3), np.zeros((0, 1), int), 1, 1.0, None, "sum")],
     "cross_entropy_index": [call(A(2, 3), np.array([1, 0]), None, "mean", -100), call(A(3, 3), np.array([1, 0, 2]), np.array([0.5, 2.0, 1.0]), "mean", 0),
                             call(A(2, 3, 2), np.array([[1, 0], [2, 2]]), None, "none", -100), call(A(0, 3), np.zeros(0, int), None, "sum", -100)],
 }
