@@ -250,6 +250,18 @@ def test_few_of_many_agree_with_sorting(largest):
     assert indices.tolist() == expected.indices[:, :3].tolist()
 
 
+@pytest.mark.parametrize("call", [lambda x: x.topk(3), lambda x: x.topk(70), lambda x: x.topk(1, 0),
+    lambda x: x.kthvalue(2), lambda x: x.kthvalue(2, 0, True), lambda x: (x.softmax(0), x.softmax(1)),
+    lambda x: (x.log_softmax(0), x.log_softmax(1)), lambda x: torch.autograd.grad(x.softmax(0).sum(), x),
+    lambda x: torch.autograd.grad(x.log_softmax(1).sum(), x)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_results_lie_row_by_row_without_the_rest_of_what_was_sorted(call, turned):
+    x = torch.randn(90, 90)
+    for part in call((x.t() if turned else x).requires_grad_()):
+        assert part.is_contiguous()
+        assert part.untyped_storage().nbytes() == part.numel() * part.element_size()
+
+
 # -- zeros in products -------------------------------------------------------------------------------------------------
 
 ZEROS = [[2.0, 0.0, 3.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [2.0, 3.0, 0.0], [0.0, 2.0, 3.0]]

@@ -87,9 +87,7 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
         return input.copy(), np.zeros((), np.int64)  # also where none is requested
     rows = _as_rows(input, d)
     order = K.top_places(rows, k, not largest) if k <= 64 else K.sorted_places(rows, largest)[:, :k]
-    order = order.reshape(*input.shape[:d], *input.shape[d + 1 :], k)
-    if d < input.ndim - 1:
-        order = in_rows(np.moveaxis(order, -1, d))
+    order = in_rows(np.moveaxis(order.reshape(*input.shape[:d], *input.shape[d + 1 :], k), -1, d))
     return K.take_along(input, d, order), order
 
 

@@ -204,7 +204,7 @@ def ranked_places(rows: Array, rank: int, kind: int) -> Array:
         at = (np.maximum(numbers - 1, 0) // 2 if kind == 2
             else np.where(numbers == n, (n - 1) // 2, np.minimum(numbers, n - 1)))
         return order[np.arange(len(rows))[:, None], at][:, 0]  # type: ignore[no-any-return]
-    return order[:, rank]  # type: ignore[no-any-return]
+    return order[:, rank].copy()  # type: ignore[no-any-return]
 
 
 def top_places(rows: Array, count: int, least: bool) -> Array:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert.arrays.array_likes import new_filled
+from wengert.arrays.array_likes import in_rows, new_filled
 from wengert.arrays.plain import elementwise
 from wengert.arrays.plain.widen import wide
 
@@ -29,7 +29,7 @@ def softmax(x: Array, axis: int = -1) -> Array:
         z = np.subtract(z, z.max(axis=axis, keepdims=True))
         np.exp(z, out=z)
         z /= z.sum(axis=axis, keepdims=True)
-    return z.astype(x.dtype, copy=False)
+    return in_rows(z.astype(x.dtype, copy=False))
 
 
 def softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
@@ -38,7 +38,7 @@ def softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
     with np.errstate(all="ignore"):
         z = wide_g * y
         z -= y * z.sum(axis=axis, keepdims=True)
-    return z.astype(g.dtype, copy=False)
+    return in_rows(z.astype(g.dtype, copy=False))
 
 
 def log_softmax(x: Array, axis: int = -1) -> Array:
@@ -51,7 +51,7 @@ def log_softmax(x: Array, axis: int = -1) -> Array:
     with np.errstate(all="ignore"):
         z = np.subtract(z, z.max(axis=axis, keepdims=True))
         z -= np.log(np.exp(z).sum(axis=axis, keepdims=True))
-    return z.astype(x.dtype, copy=False)
+    return in_rows(z.astype(x.dtype, copy=False))
 
 
 def log_softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
@@ -61,7 +61,7 @@ def log_softmax_grad(g: Array, result: Array, axis: int = -1) -> Array:
         z = np.exp(wide(result))
         z *= -wide_g.sum(axis=axis, keepdims=True)
         z += wide_g
-    return z.astype(g.dtype, copy=False)
+    return in_rows(z.astype(g.dtype, copy=False))
 
 
 def logsumexp(x: Array, axis: int) -> Array:
