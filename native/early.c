@@ -493,7 +493,8 @@ view_forward early_forward_of(PyObject *name)
         {"max_all", largest}, {"min_all", least}, {"argmax", largest_place}, {"argmin", least_place},
         {"var", variance}, {"std", deviation}, {"amax", largest_along}, {"amin", least_along}, {"gather", gathered}, {"flip", flipped}, {"roll", rolled},
         {"clamp", clamped}, {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"one_hot", one_hot}, {"pad_reflect2", reflected},
-        {"pad_replicate2", replicated}, {"all", all_of}, {"any", any_of}, {"cast", cast}, {"bmm", products}};
+        {"pad_replicate2", replicated}, {"all", all_of}, {"any", any_of}, {"cast", cast}, {"bmm", products},
+        {"trace", trace_forward}, {"bincount", bincount_forward}, {"histc", histc_forward}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;

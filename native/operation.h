@@ -163,6 +163,11 @@ view_forward early_forward_of(PyObject *name);
 view_forward direct_forward_of(PyObject *name);
 view_forward places_forward_of(PyObject *name);
 
+/* Forwards that early.c knows. counts.c */
+PyObject *trace_forward(PyArrayObject *a, PyObject *const *args);
+PyObject *bincount_forward(PyArrayObject *a, PyObject *const *args);
+PyObject *histc_forward(PyArrayObject *a, PyObject *const *args);
+
 /* Kernels that direct.c calls, with their arguments in order; and places(mask): the places where it is true, an array for each axis. */
 PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t count);        /* pools.c */
 PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t count);        /* pools.c */

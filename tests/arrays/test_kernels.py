@@ -573,7 +573,8 @@ def test_group_norm(dtype, shape, groups, affine):
     normal, mean, rstd = K.plain("layer_norm")(rows, 1, None, None, 1e-5)
     want = normal.reshape(shape) * weight.reshape(by_channel) + bias.reshape(by_channel)
     given = (weight, bias) if affine else (None, None)
-    for function in (K.group_norm, K.plain("group_norm")):
+    turned = np.asfortranarray(x)
+    for function, x in ((K.group_norm, turned), (K.group_norm, x), (K.plain("group_norm"), x)):
         out, m, r = function(x, groups, *given, 1e-5)
         close(out, want.astype(dtype), scale=20)
         close(m, mean.reshape(n, groups).astype(m.dtype), scale=4)
@@ -583,11 +584,12 @@ def test_group_norm(dtype, shape, groups, affine):
     axes = (0, *range(2, len(shape)))
     wants = (grad, (g * normal.reshape(shape)).sum(axis=axes), g.astype(np.float64).sum(axis=axes))
     for needed in [(True, True, True), (False, True, False), (True, False, False)]:
-        for got, value, there in zip(K.group_norm_grad(g, x, m, r, given[0], groups, needed), wants, needed,
-                strict=True):
-            assert (got is not None) == there
-            if there:
-                close(got, value.astype(dtype), scale=60, ulps=30)
+        for numbers in (x, turned):
+            found = K.group_norm_grad(g, numbers, m, r, given[0], groups, needed)
+            for got, value, there in zip(found, wants, needed, strict=True):
+                assert (got is not None) == there
+                if there:
+                    close(got, value.astype(dtype), scale=60, ulps=30)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])

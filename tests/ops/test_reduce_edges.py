@@ -386,6 +386,8 @@ def test_places_carry_no_gradient():
 
 def test_histograms():
     x = torch.tensor([1.0, 2.0, 1.0])
+    assert torch.tensor([0.3], dtype=torch.float64).histc(10, 0, 1).argmax() == 3  # 0.3 * 10 is 3.0
+    assert torch.tensor([[0.3, 1.5]], dtype=torch.float64).t()[:1].histc(10, 0, 1).argmax() == 3
     assert x.histc(4, 0, 3).tolist() == [0.0, 2.0, 1.0, 0.0]
     assert x.histc(4).tolist() == [2.0, 0.0, 0.0, 1.0]
     assert torch.ones(3).histc(4).tolist() == [0.0, 0.0, 3.0, 0.0]

@@ -480,7 +480,10 @@ def largest_between(x: Array, edges: tuple[Array, ...]) -> tuple[Array, Array]:
 
 def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None,
         eps: float) -> tuple[Array, Array, Array]:
-    value = _kernels.group_norm(x, groups, *map(widened, (weight, bias)) if is_half(x) else (weight, bias), eps)
+    parameters = tuple(map(widened, (weight, bias))) if is_half(x) else (weight, bias)
+    value = _kernels.group_norm(x, groups, *parameters, eps)
+    if value is NotImplemented and type(x) is np.ndarray and not x.flags.c_contiguous:
+        value = _kernels.group_norm(in_order(x), groups, *parameters, eps)
     if value is NotImplemented:
         value = _groups.group_norm(x, groups, weight, bias, eps)
     return value  # type: ignore[no-any-return]
@@ -488,7 +491,10 @@ def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None,
 
 def group_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, groups: int,
         needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
-    value = _kernels.group_norm_grad(g, x, mean, rstd, widened(weight) if is_half(x) else weight, groups, needed[0])
+    parameters = widened(weight) if is_half(x) else weight, groups, needed[0]
+    value = _kernels.group_norm_grad(g, x, mean, rstd, *parameters)
+    if value is NotImplemented and type(x) is np.ndarray and not x.flags.c_contiguous:
+        value = _kernels.group_norm_grad(g, in_order(x), mean, rstd, *parameters)
     if value is NotImplemented:
         return _groups.group_norm_grad(g, x, mean, rstd, weight, groups, needed)  # type: ignore[no-any-return]
     return value[0], *(cast(v, x.dtype) if there and is_half(x) else v if there else None

@@ -11,7 +11,7 @@ from ..arrays.array_likes import as_array, in_rows
 from ..arrays.dtypes import I64
 from ..arrays.plain.margins import listed
 from ..arrays.storageless import zeros_if_storageless
-from .loss import checked, legacy, reduced, spread
+from .loss import Bits, checked, legacy, reduced, spread
 from .operator import Array, family
 from .refusals import same_width
 
@@ -21,23 +21,23 @@ operator, composite = family("functional")
 def _margin_slope_raw(g: Any, input: Any, labels: Any, p: int, margin: float, weight: Any, reduction: str) -> Any:
     share = as_array(spread(g, reduction, input.shape[:1])).astype(input.dtype, copy=False)
     share = in_rows(np.broadcast_to(share, input.shape[:1]))
-    return K.margins_grad(share, in_rows(input), labels, p, margin, weight)
+    return K.margins_grad(share, in_rows(input), labels.array, p, margin, weight.array)
 
 
 @composite(raw=_margin_slope_raw, places=())
 def margin_losses_grad(F, g, input, labels, p, margin, weight, reduction):
-    safe, places, counts = listed(labels, input.shape[1], labels)
+    safe, places, counts = listed(labels.array, input.shape[1], labels.array)
     gap = margin - F.unsqueeze(F.gather(input, 1, F.constant(safe)), 2) + F.unsqueeze(input, 1)
     over = gap * 2 if p == 2 else F.constant(np.ones((), F.dtype_of(input)))
     slope = F.where(F.constant(counts) & (gap > 0), over, 0)
     share = spread(g, reduction, input.shape[:1]) / input.shape[1]
     slope = slope * (F.reshape(share, (-1, 1, 1)) if share.ndim else share)
-    slope = slope if weight is None else slope * F.constant(weight[safe][:, :, None])
+    slope = slope if weight.array is None else slope * F.constant(weight.array[safe][:, :, None])
     return F.sum(slope, 1) - F.sum(F.where(F.constant(places), F.unsqueeze(F.sum(slope, 2), 2), 0), 1)
 
 
 @operator(grad=dict(input=lambda F, g, input, labels, p, margin, weight, reduction: F.margin_losses_grad(g, input,
-    labels, p, margin, weight, reduction)), places=())
+    Bits(labels), p, margin, Bits(weight), reduction)), places=())
 def margin_losses(input: Array, labels, p, margin, weight, reduction):
     """Margins between the classes that each row of ``labels``, an array, lists before a -1, and all others."""
     return reduced(K.margins(in_rows(input), labels, p, margin, weight), reduction)

@@ -9,10 +9,12 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, has_memory, in_rows
+from ..arrays.array_likes import as_array, has_memory, in_rows, new_filled
 from ..arrays.errors import check_countable
 from ..arrays.reduce import sortable
+from .loss import Bits
 from .operator import Array, Arrays, family
+from .pairs import lerp_tensor
 from .pointwise import no_derivative
 from .reduce import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
 from .refusals import floating, only, real, unsupported
@@ -196,7 +198,41 @@ def _checked(F: Any, name: str, input: Any, q: Any, interpolation: str) -> Any:
     return q
 
 
+_STEPS = {"lower": "floor", "higher": "ceil", "nearest": "round"}
+
+
+def _at_quantile_back(F: Any, g: Any, input_shape: Any, low: Any, high: Any, weight: Any) -> Any:
+    g, places, w = F.unsqueeze(g, -1), F.constant(low.array), weight.array
+    if high is None:
+        return F.scattered(g, -1, places, input_shape, True)
+    below = F.scattered(g * F.constant(1 - w), -1, places, input_shape, True)
+    return below + F.scattered(g * F.constant(w), -1, F.constant(high.array), input_shape, True)
+
+
+@operator(grad=dict(input=_at_quantile_back), aux=("low", "high", "weight"), places=())
+def at_quantile(input: Array, q, skips, interpolation):
+    """The ``q``-th quantile, a number, of rows that are in order; ``skips``: of what is not NaN, which comes last."""
+    n, kind = input.shape[-1], input.dtype
+    if np.isnan(input[..., -1]).any():
+        numbers = (input == input).sum(-1, keepdims=True)
+        rank = kind.type(q) * np.maximum(numbers - 1, 0).astype(kind)
+        rank = rank if skips else np.where(numbers < n, kind.type(n - 1), rank)
+    else:
+        rank = new_filled(input, np.ones, (*input.shape[:-1], 1), kind) * (kind.type(q) * kind.type(n - 1))
+    if interpolation in _STEPS:
+        rank = getattr(np, _STEPS[interpolation])(rank)
+    low = rank.astype(np.int64)
+    values = K.take_along(input, -1, low)
+    if interpolation in _STEPS:
+        return values[..., 0], Bits(low), None, Bits(rank)
+    weight = rank - low if interpolation == "linear" else np.full_like(rank, 0.5)
+    weight, high = weight.astype(kind, copy=False), np.ceil(rank).astype(np.int64)
+    values = lerp_tensor.forward(values, K.take_along(input, -1, high), weight)
+    return values[..., 0], Bits(low), Bits(high), Bits(weight)
+
+
 def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, interpolation: str) -> Any:
+    number = q if isinstance(q, (int, float)) else None
     q = _checked(F, name, input, q, interpolation)
     ndim, single = input.ndim, not q.ndim
     d = 0 if dim is None else axis(dim, ndim)
@@ -207,13 +243,15 @@ def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, int
         else F.transpose(F.unsqueeze(input, -1), d, -1))
     x = F.sort(rows, -1)[0]
     x = F.view(x, (*reduced, x.shape[-1] if x.ndim else 1))
+    if number is not None:
+        return F.at_quantile(x, number, name == "nanquantile", interpolation)
     numbers, n, kind = F.sum(x == x, -1, True), x.shape[-1], F.dtype_of(x)
     if name == "nanquantile":
         rank = F.reshape(q, (-1,)) * F.cast(numbers - F.cast(numbers > 0, dt.I64), kind)
     else:  # NaN is sorted last: rows with one give NaN
         rank = F.where(numbers < n, float(n - 1), F.reshape(q, (-1,)) * F.cast(numbers - 1, kind))
-    if interpolation in ("lower", "higher", "nearest"):
-        rank = {"lower": F.floor, "higher": F.ceil, "nearest": F.round}[interpolation](rank)
+    if interpolation in _STEPS:
+        rank = getattr(F, _STEPS[interpolation])(rank)
     below = F.cast(rank, dt.I64)
     values = F.gather(x, -1, below)
     if interpolation in ("linear", "midpoint"):
@@ -345,7 +383,10 @@ def histc(input: Array, bins=100, min=0, max=0):
         raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
-    return np.histogram(input, bins, (low, high))[0].astype(input.dtype)
+    low, high, many = (input.dtype.type(v) for v in (low, high, bins))
+    inside = input[(input >= low) & (input <= high)]
+    at = ((inside - low) * many / (high - low)).astype(np.int64)
+    return np.bincount(np.minimum(at, bins - 1), minlength=bins).astype(input.dtype)
 
 
 def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
