@@ -21,6 +21,16 @@ CALLS = {
     "max_pool1d": [((2, 3, 8), (2,)), ((3, 8), (3, 2, 1))],
     "max_pool2d": [((2, 3, 8, 8), (2,)), ((3, 8, 9), ((2, 3), None, 1, 1, True)), ((1, 2, 3, 3), (3,))],
     "max_pool3d": [((1, 2, 4, 4, 4), (2,)), ((2, 5, 4, 4), (3, 1, 1))],
+    "adaptive_avg_pool1d": [((2, 3, 8), (1,)), ((3, 8), (1,)), ((2, 3, 8), (4,)), ((2, 3, 8), (3,)), ((3, 8), (2,))],
+    "adaptive_avg_pool2d": [((2, 3, 8, 8), (1,)), ((3, 8, 9), (1,)), ((2, 3, 8, 9), ((4, 3),)),
+        ((2, 3, 8, 9), ((3, None),)), ((3, 8, 9), (2,))],
+    "adaptive_avg_pool3d": [((1, 2, 4, 4, 6), (1,)), ((1, 2, 4, 4, 6), (2,)), ((1, 2, 4, 4, 6), ((3, 2, 4),))],
+    "adaptive_max_pool2d": [((2, 3, 8, 9), (1,)), ((3, 8, 9), (1,)), ((2, 3, 8, 9), ((4, None),))],
+    "adaptive_max_pool3d": [((1, 2, 4, 4, 6), (1,)), ((1, 2, 4, 4, 6), ((3, 2, 4),))],
+    "fft_fft": [((2, 3, 8), ()), ((3, 30), (30, 0, "ortho")), ((3, 20), (None, 1, "forward")), ((3, 5), (4,))],
+    "fft_rfft": [((2, 3, 8), ()), ((3, 30), (3, 0, "ortho")), ((3, 20), (None, 1, "forward")), ((3, 5), (4,))],
+    "fft_rfft2": [((2, 3, 8), ()), ((3, 30), (None, (-2, -1), "ortho")), ((3, 20), ((2, 20),))],
+    "fft_rfftn": [((2, 3, 8), ()), ((3, 30), (None, None, "ortho")), ((3, 20), ((2, 20),))],
     "unfold_windows": [((2, 3, 8, 8), (3,)), ((3, 8, 8), ((2, 3), 2, 1, 2))],
     "interpolate": [((2, 3, 4, 4), (None, 2)), ((2, 3, 4), (6,)), ((2, 3, 4, 4), (None, 1.5, "nearest-exact")),
         ((2, 3, 4, 4), ((4, 4),)), ((2, 3, 4, 4), ((6, 6), None, "bilinear"))],
@@ -73,9 +83,16 @@ def test_gradients_and_nodes_are_the_definition_s(name, shape, args):
         assert found.grad_fn.name() == expected.grad_fn.name()
         assert [edge[0].name() for edge in found.grad_fn.next_functions] == [
             edge[0].name() for edge in expected.grad_fn.next_functions]
-        seed = torch.randn(found.shape, dtype=torch.float64)
+        seed = torch.randn(found.shape, dtype=found.dtype)
         assert torch.equal(torch.autograd.grad(found, x, seed)[0], torch.autograd.grad(expected, x, seed)[0])
     assert torch.autograd.gradcheck(lambda t: quick(t, *args), (x,))
+
+
+def test_results_besides_the_first_are_given_where_they_are_asked_for():
+    x = torch.randn(2, 3, 8, 9)
+    for _ in range(2):
+        values, indices = F.adaptive_max_pool2d(x, (4, 3), return_indices=True)
+        assert torch.equal(values, F.adaptive_max_pool2d(x, (4, 3))) and indices.dtype == torch.int64
 
 
 def test_they_are_seen_by_transforms():

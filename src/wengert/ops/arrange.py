@@ -33,7 +33,7 @@ def _joined(name: str, aliases: tuple[str, ...], least: Any, dim_of: Any, text: 
         if not isinstance(tensors, (list, tuple)):
             raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
                 f"{type(tensors).__name__}")
-        row = [least(F, x) for x in tensors]
+        row = least(F, list(tensors)) if all(hasattr(x, "ndim") for x in tensors) else tensors  # which ``cat`` refuses
         if not row:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
         return F.cat(row, dim_of(row[0]))
@@ -41,10 +41,11 @@ def _joined(name: str, aliases: tuple[str, ...], least: Any, dim_of: Any, text: 
     join.doc = f"Tensors one after another {text}."
 
 
-_joined("hstack", (), lambda F, x: F.atleast_1d(x), lambda x: int(x.ndim > 1), "along columns (vectors end to end)")
-_joined("vstack", ("row_stack",), lambda F, x: F.atleast_2d(x), lambda x: 0, "along rows; vectors are rows")
-_joined("dstack", (), lambda F, x: F.atleast_3d(x), lambda x: 2, "along the third dimension")
-_joined("column_stack", (), lambda F, x: F.reshape(x, (-1, 1)) if x.ndim < 2 else x, lambda x: 1, "as columns")
+_joined("hstack", (), lambda F, row: F.atleast_1d(row), lambda x: int(x.ndim > 1), "along columns (vectors end to end)")
+_joined("vstack", ("row_stack",), lambda F, row: F.atleast_2d(row), lambda x: 0, "along rows; vectors are rows")
+_joined("dstack", (), lambda F, row: F.atleast_3d(row), lambda x: 2, "along the third dimension")
+_joined("column_stack", (), lambda F, row: [F.reshape(x, (-1, 1)) if x.ndim < 2 else x for x in row], lambda x: 1,
+    "as columns")
 
 
 def _cube(F: Any, x: Any) -> Any:

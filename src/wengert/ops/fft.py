@@ -6,6 +6,7 @@ transform with the same scale.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -251,10 +252,32 @@ def _everyday(F: Any, x: Any, dims: tuple[int, ...], s: Any, norm: Any, forward:
     return run(F, x, dims, n, shape[dims[-1]], (0 if forward else 2) if norm is None else _scale(norm, forward))
 
 
-def _forms(name: str, run: Any, forward: bool, text: str, everyday: Any = None) -> None:
+def _plans(onesided: bool) -> Any:
+    """Plans of forward transforms of whole real arrays: over one dimension, the last two, all of them."""
+
+    def row(shape: Any, dims: tuple[int, ...], norm: Any) -> Any:
+        return (dims, _scale(norm, True), onesided) if 0 not in shape and dims else None
+
+    def single(shape: Any, n: Any, dim: Any, norm: Any) -> Any:
+        if type(dim) is not int or not -len(shape) <= dim < len(shape) or (n is not None and n != shape[dim]):
+            return None
+        return row(shape, (dim % len(shape),), norm)
+
+    def double(shape: Any, s: Any, dim: Any, norm: Any) -> Any:
+        n = len(shape)
+        return row(shape, (n - 2, n - 1), norm) if s is None and dim == (-2, -1) and n > 1 else None
+
+    def several(shape: Any, s: Any, dim: Any, norm: Any) -> Any:
+        return row(shape, tuple(range(len(shape))), norm) if s is dim is None else None
+
+    return (single, double, several) if onesided else (single,)
+
+
+def _forms(name: str, run: Any, forward: bool, text: str, everyday: Any = None, plans: Any = ()) -> None:
     """The forms of one transform: over one dimension, two, and any number of them.
 
     ``everyday``: types, and the transform of arrays of them without more ado (None where there is more to it).
+    ``plans``: of real arrays, for the forms in order.
     """
     everyday = everyday or ((), None)
 
@@ -286,8 +309,8 @@ def _forms(name: str, run: Any, forward: bool, text: str, everyday: Any = None) 
         "\"backward\", \"ortho\".")
     double.__doc__ = f"{text} over two dimensions, cut or padded with zeros to the sizes ``s`` first."
     several.__doc__ = f"{text} over several dimensions (all, or the last ``len(s)``, where ``dim`` is not given)."
-    for end, define in (("", single), ("2", double), ("n", several)):
-        composite(define, name=f"fft_{name}{end}")
+    for (end, define), plan in zip_longest((("", single), ("2", double), ("n", several)), plans):
+        composite(define, name=f"fft_{name}{end}", plan=None if plan is None else ("transform_real", plan))
 
 
 def _padded(F: Any, x: Any, d: int, n: Any, length: int) -> Any:
@@ -315,9 +338,10 @@ def _quick_real(F: Any, x: Any, dims: tuple[int, ...], n: Any, length: int, scal
     return F.transform_to_real(x, dims, scale, n) if n > 0 and n // 2 + 1 == length else None
 
 
-_forms("fft", _complex, True, "The Fourier transform", _quick_complex(True))
+_forms("fft", _complex, True, "The Fourier transform", _quick_complex(True), _plans(False))
 _forms("ifft", _complex, False, "The inverse Fourier transform", _quick_complex(False))
-_forms("rfft", _half, True, "The non-negative frequencies of real input", (_REALS, _quick_half))
+_forms("rfft", _half, True, "The non-negative frequencies of real input", (_REALS, _quick_half),
+    _plans(True))
 _forms("irfft", _real, False, "The inverse of ``rfft``, real", (_COMPLEX, _quick_real))
 _forms("hfft", _real, True, "The real transform of half a Hermitian signal")
 _forms("ihfft", _half, False, "The inverse of ``hfft``")

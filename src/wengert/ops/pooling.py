@@ -14,7 +14,7 @@ from ..arrays.errors import alert
 from ..arrays.storageless import zeros_if_storageless
 from .operator import Array, family
 from .views import unseen
-from .window_checks import adaptive, batched, prepare, window
+from .window_checks import adaptive, adaptive_size, batched, prepare, window
 
 operator, composite = family("functional")
 
@@ -158,6 +158,10 @@ def adaptive_max_windows(input: Array, size):
 
 
 def _adaptive_max(n: int) -> None:
+    def plan(shape: Any, output_size: Any, return_indices: Any) -> Any:
+        size = adaptive_size(shape, n, f"adaptive_max_pool{n}d", output_size)
+        return (size,) if len(shape) == n + 2 and not return_indices and 0 not in shape and n > 1 else None
+
     def plain(F, input, output_size, return_indices=False):
         x, whole, size = adaptive(F, input, n, f"adaptive_max_pool{n}d", output_size)
         if n == 1:
@@ -172,7 +176,8 @@ def _adaptive_max(n: int) -> None:
     plain.__doc__ = (f"The maximum of windows of the last {n} dimensions, sized so that ``output_size`` numbers come "
         "out.")
     indexed.__doc__ = plain.__doc__ + " With their places."
-    composite(plain, name=f"adaptive_max_pool{n}d", **_node("AdaptiveMaxPool#D", n))
+    composite(plain, name=f"adaptive_max_pool{n}d", **_node("AdaptiveMaxPool#D", n),
+        plan=("adaptive_max_windows", plan, True))
     composite(indexed, name=f"adaptive_max_pool{n}d_with_indices", **_node("AdaptiveMaxPool#D", n))
 
 
@@ -288,6 +293,17 @@ def adaptive_avg_spread(input: Array, space, size):
 
 
 def _adaptive_avg(n: int) -> None:
+    def plan(shape: Any, output_size: Any) -> Any:
+        size, space = adaptive_size(shape, n, f"adaptive_avg_pool{n}d", output_size), shape[-n:]
+        if 0 in shape or 0 in size or (len(shape) < n + 2 and max(size) > 1):
+            return None
+        if max(size) == 1:
+            return "mean_dim", tuple(range(len(shape) - n, len(shape))), True, None
+        if any(s % o for s, o in zip(space, size)):
+            return "adaptive_avg_windows", size
+        kernel = tuple(s // o for s, o in zip(space, size))
+        return "avg_pool_windows", kernel, kernel, (0,) * n, False, True, None
+
     def pool(F, input, output_size):
         x, whole, size = adaptive(F, input, n, f"adaptive_avg_pool{n}d", output_size)
         if n == 1 and not unseen(F, input):
@@ -308,7 +324,8 @@ def _adaptive_avg(n: int) -> None:
     pool.__doc__ = f"The average of windows of the last {n} dimensions, sized so that ``output_size`` numbers come out."
     places = ("torch", "functional") if n == 1 else ("functional",)
     layout = "lines" if n == 1 else "channels"
-    composite(pool, name=f"adaptive_avg_pool{n}d", places=places, layout=layout, **_node("AdaptiveAvgPool#D", n))
+    composite(pool, name=f"adaptive_avg_pool{n}d", places=places, layout=layout, **_node("AdaptiveAvgPool#D", n),
+        plan=(None, plan, True))
 
 
 def along(F: Any, x: Any, axis: int, matrix: Any) -> Any:

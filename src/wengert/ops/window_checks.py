@@ -94,15 +94,16 @@ def adaptive(F: Any, input: Any, n: int, name: str, output_size: Any) -> tuple[A
     """``input`` with a batch dimension, whether it had one, and the requested output size (None: as in the input)."""
     shape = tuple(input.shape)
     try:
-        size = _adaptive_size(shape, n, name, output_size)
+        size = adaptive_size(shape, n, name, output_size)
     except TypeError:  # a list, say
-        size = _adaptive_size.__wrapped__(shape, n, name, output_size)
+        size = adaptive_size.__wrapped__(shape, n, name, output_size)
     whole = len(shape) == n + 2
     return (input if whole else F.unsqueeze(input, 0)), whole, size
 
 
 @lru_cache(maxsize=256, typed=True)
-def _adaptive_size(shape: tuple[int, ...], n: int, name: str, output_size: Any) -> tuple[int, ...]:
+def adaptive_size(shape: tuple[int, ...], n: int, name: str, output_size: Any) -> tuple[int, ...]:
+    """The requested output size (None: as in the input) of images of ``shape``."""
     average = "avg" in name
     one = None if output_size is None else single(output_size)
     row = (one,) * n if one is not None or output_size is None else tuple(output_size)
