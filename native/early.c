@@ -55,9 +55,9 @@ static PyObject *least_place(PyArrayObject *a, PyObject *const *args) { return p
 
 /* ---- along a dimension ---- */
 
-/* An array row by row as before × n × after numbers. */
+/* An array row by row as before × n × after numbers, where n are those of the axes from the first to the last. */
 struct lines {
-    int axis, ndim;
+    int axis, last, ndim;
     npy_intp before, n, after;
 };
 
@@ -70,14 +70,30 @@ static int axis_of(PyObject *given, int ndim)
     return (int)(dim < 0 ? dim + ndim : dim);
 }
 
-static int lines_of(PyArrayObject *a, PyObject *dim, struct lines *l)
+/* The axes that are given: one, several side by side, or (None, or none of them) all; 0 where they are not so. */
+static int axes_of(PyObject *given, struct lines *l)
+{
+    const int several = PyTuple_CheckExact(given) || PyList_CheckExact(given);
+    const Py_ssize_t count = several ? PySequence_Fast_GET_SIZE(given) : 1;
+    char taken[NPY_MAXDIMS] = {0};
+    l->axis = l->ndim, l->last = -1;
+    if (given == Py_None || !count) return l->axis = 0, l->last = l->ndim - 1, 1;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *one = several ? PySequence_Fast_GET_ITEM(given, i) : given;
+        const int axis = PyLong_CheckExact(one) ? axis_of(one, l->ndim) : -1;
+        if (axis < 0 || taken[axis]++) return 0;
+        if (axis < l->axis) l->axis = axis;
+        if (axis > l->last) l->last = axis;
+    }
+    return l->last - l->axis + 1 == count;
+}
+
+static int lines_of(PyArrayObject *a, PyObject *dims, struct lines *l)
 {
     if (!PyArray_IS_C_CONTIGUOUS(a) || !PyArray_ISALIGNED(a)) return 0;
-    *l = (struct lines){.axis = axis_of(dim, PyArray_NDIM(a)), .ndim = PyArray_NDIM(a), .before = 1, .after = 1};
-    if (l->axis < 0) return 0;
-    for (int d = 0; d < l->axis; d++) l->before *= PyArray_DIM(a, d);
-    for (int d = l->axis + 1; d < l->ndim; d++) l->after *= PyArray_DIM(a, d);
-    l->n = PyArray_DIM(a, l->axis);
+    *l = (struct lines){.ndim = PyArray_NDIM(a), .before = 1, .n = 1, .after = 1};
+    if (!axes_of(dims, l)) return 0;
+    for (int d = 0; d < l->ndim; d++) *(d < l->axis ? &l->before : d > l->last ? &l->after : &l->n) *= PyArray_DIM(a, d);
     return 1;
 }
 
@@ -87,14 +103,14 @@ static PyArrayObject *reduced(PyArrayObject *a, const struct lines *l, int keep)
     npy_intp shape[NPY_MAXDIMS];
     int n = 0;
     for (int d = 0; d < l->ndim; d++)
-        if (d != l->axis) shape[n++] = PyArray_DIM(a, d);
+        if (d < l->axis || d > l->last) shape[n++] = PyArray_DIM(a, d);
         else if (keep) shape[n++] = 1;
     return (PyArrayObject *)PyArray_SimpleNew(n, shape, PyArray_TYPE(a));
 }
 
 /* The squares of the distances from the mean, summed in double precision; and the largest or least, of which a NaN is both. */
 #define DEFINE_ALONG(TYPE)                                                                                             \
-    static void spread_##TYPE(const TYPE *x, TYPE *y, const struct lines *l, double free, int root)                    \
+    static void spread_##TYPE(const TYPE *x, TYPE *y, TYPE *means, const struct lines *l, double free, int root)       \
     {                                                                                                                  \
         for (npy_intp b = 0; b < l->before; b++, x += l->n * l->after)                                                 \
             for (npy_intp k = 0; k < l->after; k++) {                                                                  \
@@ -103,6 +119,7 @@ static PyArrayObject *reduced(PyArrayObject *a, const struct lines *l, int keep)
                 const double mean = total / (double)l->n;                                                              \
                 for (npy_intp i = 0; i < l->n; i++) squares += (x[i * l->after + k] - mean) * (x[i * l->after + k] - mean); \
                 *y++ = (TYPE)(root ? sqrt(squares / free) : squares / free);                                           \
+                if (means) *means++ = (TYPE)mean;                                                                      \
             }                                                                                                          \
     }                                                                                                                  \
     static void extremes_##TYPE(const TYPE *x, TYPE *y, const struct lines *l, int least)                              \
@@ -120,22 +137,26 @@ static PyArrayObject *reduced(PyArrayObject *a, const struct lines *l, int keep)
 DEFINE_ALONG(float)
 DEFINE_ALONG(double)
 
-/* var(input, dim, correction, keepdim) */
-static PyObject *spread(PyArrayObject *a, PyObject *const *args, int root)
+/* var(input, dim, correction, keepdim), or var_mean: a pair */
+static PyObject *spread(PyArrayObject *a, PyObject *const *args, int root, int pair)
 {
     struct lines l;
     const npy_intp size = PyArray_SIZE(a);
     if (size > FEW || (PyArray_TYPE(a) != NPY_FLOAT && PyArray_TYPE(a) != NPY_DOUBLE) || !PyLong_CheckExact(args[2]) || !PyBool_Check(args[3])) return NULL;
     const double correction = PyLong_AsDouble(args[2]);
     if (!lines_of(a, args[1], &l) || !(correction >= 0) || (double)l.n <= correction) return NULL;
-    PyArrayObject *y = reduced(a, &l, args[3] == Py_True);
-    if (y && PyArray_TYPE(a) == NPY_FLOAT) spread_float(PyArray_DATA(a), PyArray_DATA(y), &l, (double)l.n - correction, root);
-    else if (y) spread_double(PyArray_DATA(a), PyArray_DATA(y), &l, (double)l.n - correction, root);
-    return (PyObject *)y;
+    PyArrayObject *y = reduced(a, &l, args[3] == Py_True), *mean = y && pair ? reduced(a, &l, args[3] == Py_True) : NULL;
+    if (!y || (pair && !mean)) return Py_XDECREF(y), NULL;
+    void *means = pair ? PyArray_DATA(mean) : NULL;
+    if (PyArray_TYPE(a) == NPY_FLOAT) spread_float(PyArray_DATA(a), PyArray_DATA(y), means, &l, (double)l.n - correction, root);
+    else spread_double(PyArray_DATA(a), PyArray_DATA(y), means, &l, (double)l.n - correction, root);
+    return pair ? Py_BuildValue("NN", y, mean) : (PyObject *)y;
 }
 
-static PyObject *variance(PyArrayObject *a, PyObject *const *args) { return spread(a, args, 0); }
-static PyObject *deviation(PyArrayObject *a, PyObject *const *args) { return spread(a, args, 1); }
+static PyObject *variance(PyArrayObject *a, PyObject *const *args) { return spread(a, args, 0, 0); }
+static PyObject *deviation(PyArrayObject *a, PyObject *const *args) { return spread(a, args, 1, 0); }
+static PyObject *variance_and_mean(PyArrayObject *a, PyObject *const *args) { return spread(a, args, 0, 1); }
+static PyObject *deviation_and_mean(PyArrayObject *a, PyObject *const *args) { return spread(a, args, 1, 1); }
 
 /* amax(input, dim, keepdim) */
 static PyObject *extremes(PyArrayObject *a, PyObject *const *args, int least)
@@ -235,7 +256,7 @@ static PyObject *rolled(PyArrayObject *a, PyObject *const *args)
     enum { QUICKLY_COPIED = 1 << 14 };
     struct lines l;
     PyObject *shift = PyTuple_CheckExact(args[1]) && PyTuple_GET_SIZE(args[1]) == 1 ? PyTuple_GET_ITEM(args[1], 0) : args[1];
-    if (!PyLong_CheckExact(shift) || PyArray_SIZE(a) > QUICKLY_COPIED || !lines_of(a, args[2], &l)) return NULL;
+    if (!PyLong_CheckExact(shift) || PyArray_SIZE(a) > QUICKLY_COPIED || axis_of(args[2], PyArray_NDIM(a)) < 0 || !lines_of(a, args[2], &l)) return NULL;
     const Py_ssize_t by = PyLong_AsSsize_t(shift);
     if (by == -1 && PyErr_Occurred()) return NULL;
     PyArrayObject *y = new_of(a, l.ndim, PyArray_DIMS(a));
@@ -491,7 +512,7 @@ view_forward early_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
         {"max_all", largest}, {"min_all", least}, {"argmax", largest_place}, {"argmin", least_place},
-        {"var", variance}, {"std", deviation}, {"amax", largest_along}, {"amin", least_along}, {"gather", gathered}, {"flip", flipped}, {"roll", rolled},
+        {"var", variance}, {"std", deviation}, {"var_mean", variance_and_mean}, {"std_mean", deviation_and_mean}, {"amax", largest_along}, {"amin", least_along}, {"gather", gathered}, {"flip", flipped}, {"roll", rolled},
         {"clamp", clamped}, {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"one_hot", one_hot}, {"pad_reflect2", reflected},
         {"pad_replicate2", replicated}, {"all", all_of}, {"any", any_of}, {"cast", cast}, {"bmm", products},
         {"trace", trace_forward}, {"bincount", bincount_forward}, {"histc", histc_forward}};

@@ -4,6 +4,8 @@ no elements, errors.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -579,3 +581,26 @@ def test_logsumexp_over_neighbours_and_others(dim, keepdim):
         torch.testing.assert_close(y, one.exp().sum(dim, keepdim).log())
         got, want = (torch.autograd.grad(f.sin().sum(), x)[0] for f in (y, one.exp().sum(dim, keepdim).log()))
         torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean", "amax", "amin"])
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 3, 4), (2, 1, 3, 4), (0, 3), (3, 0)])
+def test_neighbouring_dimensions_are_reduced_as_others(name, shape):
+    x = torch.randn(shape, dtype=torch.float64)
+    apart = torch.stack([x, x], -1)[..., 0]  # not row by row: the general path
+    axes = range(len(shape))
+    dims = [*axes, *(d for k in range(len(shape) + 1) for d in itertools.permutations(axes, k))]
+    for dim, keep in itertools.product([(0, 0), 7, *dims], (False, True)):
+        found = []
+        for one in (x, apart):
+            try:
+                y = getattr(torch, name)(one, dim=dim, keepdim=keep)
+                found.append([v.numpy() for v in (y if isinstance(y, tuple) else (y,))])
+            except (RuntimeError, IndexError) as error:
+                found.append(str(error))
+        if isinstance(found[1], str):
+            assert found[0] == found[1]
+        else:
+            for a, b in zip(*found, strict=True):
+                assert a.shape == b.shape
+                np.testing.assert_allclose(a, b, rtol=1e-14)
