@@ -64,15 +64,18 @@ def _fastest(chain: Chain, table: Table, budget: int) -> list[Operation] | None:
     table does not know what is let go early, for which it has more memory.
     """
     best: tuple[float, list[Operation]] | None = None
+    tried: list[Operation] | None = None
     top = len(table) - 1
     for m in range(top, -1, -1):
         schedule = table.schedule(m)
         if schedule is None:
             break
-        cost: Cost = simulate(chain, schedule)
-        if cost.peak <= budget and (best is None or cost.time < best[0]):
-            top = m if chain.early and best is None else top
-            best = cost.time, schedule
+        if schedule != tried:  # a step less seldom makes another
+            tried = schedule
+            cost: Cost = simulate(chain, schedule)
+            if cost.peak <= budget and (best is None or cost.time < best[0]):
+                top = m if chain.early and best is None else top
+                best = cost.time, schedule
         if best is not None and (table.exact or m < top - 2 * table.slack):
             break
     return best and best[1]
@@ -175,6 +178,7 @@ class Table:
         self.need = Needs(s, _rounded(s.output, unit), saved, lambda x: np.minimum(np.floor(x / unit + 0.5), limit))
         self.unit = unit
         self.options: list[Any] = [None, *s.far()]  # by ``held``
+        self.parts: dict[tuple[int, int, int], tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]] = {}
         self._make()
 
     def __len__(self) -> int:
@@ -276,13 +280,15 @@ class Table:
         """What is best: (what is kept, block, its option, memory that follows, held then)."""
         s, need = self.s, self.need
         found: list[tuple[float, tuple[str, int, int, int, int]]] = []
-        limits = self._near_limit(held, i, j)
+        if (held, i, j) not in self.parts:
+            self.parts[held, i, j] = self._near_limit(held, i, j), list(self._splits(held, i, j))
+        limits, splits = self.parts[held, i, j]
         for o in range(s.count):
             rest = m - need.saved[i, o]
             if m >= limits[o] and rest >= 0:
                 time = self.t[held, i + 1, j, int(rest)] + s.save_time[i, o] + s.backward_time[i, o]
                 found.append((time, ("saved", i, o, int(rest), 0)))
-        for kind, (first, second, low) in enumerate(self._splits(held, i, j)):
+        for kind, (first, second, low) in enumerate(splits):
             times = np.where(low > m, math.inf, first[:, m] + second[:, m] - s.before[i])
             at = int(times.argmin())
             k = i + 1 + at
