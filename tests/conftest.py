@@ -42,6 +42,13 @@ def modes_as_before() -> Generator[None]:
         pytest.fail("the test has left a mode on")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def out_of_sight() -> None:
+    """What other modules have left is kept out of the cycle collector's sight, as the tests are: it grows with them."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(params=["wengert", pytest.param("torch", marks=pytest.mark.parity)])
 def torch(request: pytest.FixtureRequest) -> Any:
     """Run a test on wengert and, where it is installed, on PyTorch: what PyTorch does is what is asserted."""
