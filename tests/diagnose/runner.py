@@ -13,8 +13,10 @@ import traceback
 
 import numpy  # noqa: F401  what programs import anyway
 
-from wengert.cli import main
+from wengert import version  # noqa: F401
+from wengert.cli import alias, explained, main, run, spawn  # noqa: F401
 from wengert.diagnose import rules, sessions  # noqa: F401
+from wengert.diagnose.outputs import as_json, github, terminal  # noqa: F401
 
 rules.all_rules()
 

@@ -21,6 +21,7 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
         timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("name", sorted(p.name for p in EXAMPLES.glob("*.py")))
 def test_healthy(name: str, tmp_path: Path) -> None:
     out = tmp_path / "findings.json"
