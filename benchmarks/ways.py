@@ -21,7 +21,7 @@ from wengert.arrays import _kernels as native  # type: ignore[attr-defined]
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WAYS = ("depthwise", "winograd", "broad", "columns", "folded", "in place", "packed", "dots", "tiles")
+WAYS = ("product", "depthwise", "winograd", "broad", "columns", "folded", "in place", "packed", "dots", "tiles")
 SAME = 1.05
 
 

@@ -265,14 +265,16 @@ size conv_batch_bytes(const struct conv *v)
 
 const char *conv_batch(const struct conv *v, char *padded, size *ready, size batch, size group, size first, size images, size *image)
 {
-    const struct source *s = &v->source;
-    const size end = ((first + images - 1) * v->groups + group + 1) * v->from_image;
-    int bare = s->split == 1 && (v->groups == 1 || images == 1) && end + v->behind <= v->images * v->groups * v->from_image + v->spare;
-    for (int k = 0; k < AXES; k++) bare &= s->padded[k] == s->size[k];
+    const size begin = (first * v->groups + group) * v->from_image, end = begin + ((images - 1) * v->groups + 1) * v->from_image;
+    const char *from = v->from + begin * v->width;
+    int bare = v->source.split == 1 && (v->groups == 1 || images == 1);
+    for (int k = 0; k < AXES; k++) bare &= v->source.padded[k] == v->source.size[k];
     *image = v->source.channels * v->source.plane;
-    if (bare) return v->from + (first * v->groups + group) * v->from_image * v->width;
-    if (*ready < 0) memset(padded, 0, conv_batch_bytes(v));
-    if (*ready != batch) conv_pad_batch(v, padded, group, first, images), *ready = batch;
+    if (bare && end + v->behind <= v->images * v->groups * v->from_image + v->spare) return from;
+    if (!bare && *ready < 0) memset(padded, 0, conv_batch_bytes(v));
+    if (bare && *ready != batch) memcpy(padded, from, images * *image * v->width); /* what is read behind them is not used */
+    else if (*ready != batch) conv_pad_batch(v, padded, group, first, images);
+    *ready = batch;
     return padded;
 }
 
@@ -482,7 +484,7 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     (void)module;
     if (count != 7 && count != 10) return PyErr_Format(PyExc_TypeError, "expected 7 or 10 arguments");
     if (!is_real(args[0]) || !is_like(args[1], args[0]) || (args[2] != Py_None && !is_like(args[2], args[0]))) NOT_HANDLED();
-    PyArrayObject *given = (PyArrayObject *)args[0], *filters = (PyArrayObject *)args[1];
+    PyArrayObject *given = (PyArrayObject *)args[0], *filters = (PyArrayObject *)args[1], *found = NULL;
     const int n = PyArray_NDIM(given), mapped = count == 10;
     struct conv v = {0};
     struct channel_map map = {0};
@@ -491,7 +493,7 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     npy_intp shape[5] = {v.images, v.groups * v.filters};
     for (int k = 2; k < n; k++) shape[k] = v.axis[AXES - n + k].count;
     if (!mapped && pixels_fit(&v, given)) return (PyObject *)pixels_run(&v, given, args[1], args[2], shape, 0);
-    PyArrayObject *found = NULL;
+    if (whole_suits(&v, given) && !mapped) return (PyObject *)whole_product(args[0], 0, args[1], 1, args[2], n, shape);
     if (!mapped && conv_of_pixels(&v, given, args[1], args[2], shape, &found)) return (PyObject *)found;
     PyArrayObject *image = conv_planes(args[0]), *x = image ? conv_pick(&v, image) : NULL, *weight = conv_planes(args[1]), *bias = args[2] == Py_None ? NULL : contiguous(args[2]);
     PyArrayObject *out = x && weight && (bias || args[2] == Py_None) ? new_like(given, n, shape) : NULL;
@@ -567,6 +569,7 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
     if (PyArray_NDIM(filters) != n || conv_read_shape(args[2], n, shape) < 0 || conv_describe(&v, given, n, shape, PyArray_DIMS(filters), args + 3) < 0 || !conv_fits(&v, given))
         NOT_HANDLED();
     if (pixels_fit(&v, given)) return (PyObject *)pixels_run(&v, given, args[1], NULL, shape, 1);
+    if (whole_suits(&v, given)) return (PyObject *)whole_product(args[0], 0, args[1], 0, Py_None, n, shape);
     double remainders = 1;
     for (int k = 0; k < AXES; k++) remainders *= v.axis[k].stride;
     if (remainders > 1000 || is_mostly_zeros(&v)) NOT_HANDLED();

@@ -50,7 +50,7 @@ struct conv {
 void conv_map(const struct conv *v, size image, size first, size count);
 
 /* Ways to compute a convolution; conv.c has their names. */
-enum way { BY_DEPTHWISE, BY_WINOGRAD, BY_BROAD, BY_COLUMNS, BY_FOLDED, BY_IN_PLACE, BY_PACKED, BY_DOTS, BY_TILES, WAYS };
+enum way { BY_PRODUCT, BY_DEPTHWISE, BY_WINOGRAD, BY_BROAD, BY_COLUMNS, BY_FOLDED, BY_IN_PLACE, BY_PACKED, BY_DOTS, BY_TILES, WAYS };
 
 /* Whether a way is taken: it is, if it takes fewer cycles than the others would, unless a test says which way to go. And what came of
  * a way, which is handed on. Both are noted for `conv_chosen`. */
@@ -141,6 +141,11 @@ int columns_weights(struct conv *v, const char *grad, char *out, size most);
 /* The gradient in the images by a product for all taps: as above; and its cost, as of conv_cost, for all panels and taps. */
 int folded_run(const struct conv *given);
 double folded_cost(const struct conv *v);
+
+/* Whether windows are whole images; then the results and gradients are products of two matrices, the rows of arrays or, turned, their columns,
+ * plus a bias (None: without). */
+int whole_suits(const struct conv *v, PyArrayObject *given);
+PyArrayObject *whole_product(PyObject *left, int left_turned, PyObject *right, int right_turned, PyObject *bias, int ndim, const npy_intp *shape);
 
 int conv_is_finite(const char *numbers, size count, int type);
 /* Where all of the first are zeros, as in gradients of gradients of ReLUs, and all others are finite, so is what comes of them: whether

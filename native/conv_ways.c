@@ -11,10 +11,13 @@ int conv_is_flat(const struct conv *v, const struct lattice *l)
     return v->source.split == 1 && l->step[1] == v->source.padded[2] && l->step[1] < tiles_of(l->count[2], tile_columns(v)) * tile_columns(v);
 }
 
-/* How many windows are computed for one that there is: by tiles, along planes or rows, or by rows whose last two vectors overlap. */
+/* How many windows are computed for one that there is: by tiles, along planes (which fill none if they are small) or rows, or by rows whose
+ * last two vectors overlap. */
 static double by_tiles(const struct conv *v, const struct lattice *l)
 {
-    return (double)(conv_is_flat(v, l) ? l->step[1] : tiles_of(l->count[2], tile_columns(v)) * tile_columns(v)) / (double)l->count[2];
+    const int flat = conv_is_flat(v, l);
+    const size wide = tile_columns(v), lines = flat ? l->count[1] : 1, length = flat ? l->step[1] * (lines - 1) + l->count[2] : l->count[2];
+    return (double)(tiles_of(length, wide) * wide) / (double)(l->count[2] * lines);
 }
 static double by_lines(const struct conv *v, const struct lattice *l)
 {
@@ -44,9 +47,12 @@ double conv_cost_of(const struct conv *v, int in_place)
     const double computed = lines ? by_lines(v, l) : by_tiles(v, l), runs = wide / row + 1 > 2 ? wide / row + 1 : 2;
     const double split = v->source.split > 1 ? 0.4 * (double)(v->source.channels * v->source.plane) * wide / (taps * (double)v->results) : 0;
     const int near = are_narrow() && conv_is_near(v);
+    /* Planes a multiple of what a way of the first cache holds apart push each other out of it, for every tile of filters again. */
+    const int collides = are_narrow() && v->kernel == 1 && v->source.plane * v->width % 4096 == 0 && v->channels >= 8;
+    const double pushed = collides ? few * (tiles < 10 ? 0.07 * tiles : 0.7) : 0;
     const double waits = are_narrow() && v->rows >= THIN && !near ? 6 / (double)v->kernel : 0, far = lines ? 0.006 : near && v->kernel == 1 ? 0.002 : 0.01;
     if (!in_place) return split + spread + product * (taps > CONV_WHOLE ? 1.08 : 1) + 1 + 1.3 * runs + 200 / taps;
-    return split + spread + waits + computed * (v->rows < THIN ? few : few * (1 + far * tiles)) + (row < 2 * wide && !lines ? 5 * runs * v->rows / taps : 0);
+    return split + spread + waits + pushed + computed * (v->rows < THIN ? few : few * (1 + far * tiles)) + (row < 2 * wide && !lines ? 5 * runs * v->rows / taps : 0);
 }
 double conv_cost(const struct conv *v)
 {
@@ -56,7 +62,7 @@ double conv_cost(const struct conv *v)
 
 /* ---- which way ---- */
 
-static const char *const WAY_NAMES[WAYS] = {"depthwise", "winograd", "broad", "columns", "folded", "in place", "packed", "dots", "tiles"};
+static const char *const WAY_NAMES[WAYS] = {"product", "depthwise", "winograd", "broad", "columns", "folded", "in place", "packed", "dots", "tiles"};
 
 /* The last convolution of a thread. */
 static _Thread_local struct chosen {

@@ -227,6 +227,7 @@ PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
     if (PyArray_NDIM(grad) != n || conv_read_shape(args[2], n, shape) < 0 || conv_describe(v, given, n, PyArray_DIMS(given), shape, args + 3) < 0 || !conv_fits(v, grad))
         NOT_HANDLED();
     if (pixels_fit(v, given)) return (PyObject *)pixels_weights(v, given, args[1], n, shape);
+    if (whole_suits(v, given)) return (PyObject *)whole_product(args[1], 1, args[0], 0, Py_None, n, shape);
     PyArrayObject *image = conv_planes(args[0]), *x = image ? conv_pick(v, image) : NULL, *g = conv_planes(args[1]), *out = x && g ? new_like(g, n, shape) : NULL;
     if (out && conv_vanishes(g, PyArray_SIZE(g), x, v->images * v->groups * v->channels * v->pixels, out)) conv_forget();
     else if (out && conv_has_memory(v, 2 * v->channels * v->kernel + SPARE, 1)) {

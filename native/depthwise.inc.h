@@ -266,11 +266,12 @@ static void F(depthwise)(void *const *out, const void *const *image, const void 
     const int alone = !v->paired && v->planes == 1 && v->columns >= F(lanes);
     if (alone && F(depthwise_by_long)(out[0], image[0], weight[0], (REAL)start[0], v)) return;
 #endif
-    enum { FOURTEEN = VECTOR_BYTES == 64 }; /* as many sums stay in registers */
+    enum { FOURTEEN = VECTOR_BYTES == 64, FEW_ROWS = VECTOR_BYTES == 32 }; /* as many sums stay in registers; images of so few rows are common */
     const int seven = (v->rows + 6) / 7 * 7 <= (v->rows + 3) / 4 * 4;
 #define CASE(K, S)                                                                                              \
     if (v->kernel == K && v->stride == S) {                                                                     \
-        if (v->paired) F(depthwise_results)(out, image, weight, start, v, K, S, 7, F(gemm_step) > 1);           \
+        if (v->paired && FEW_ROWS && v->rows <= 4) F(depthwise_results)(out, image, weight, start, v, K, S, 4, F(gemm_step) > 1); \
+        else if (v->paired) F(depthwise_results)(out, image, weight, start, v, K, S, 7, F(gemm_step) > 1);      \
         else if (FOURTEEN && K == 7 && S == 1 && v->rows % 14 == 0) F(depthwise_results)(out, image, weight, start, v, K, S, 14, 0); \
         else if (seven) F(depthwise_results)(out, image, weight, start, v, K, S, 7, 0);                         \
         else F(depthwise_results)(out, image, weight, start, v, K, S, 4, 0);                                    \
@@ -336,17 +337,26 @@ DEPTHWISE F(depthwise_products)(F(vector) (*sum)[5], const void *const *image, c
     const REAL *row[2][MOST_ROWS];
     for (int half = 0; half <= paired; half++)
         F(depthwise_lines)(row[half], v, image[half], y * S - v->before[0], x * S - v->before[1] + kx, (R - 1) * S + K);
+#if defined(TURNS) && VECTOR_BYTES == 32
+    const int folded = S == 2 && !paired; /* lanes keep the order of one shuffle */
+#define FOLDED(x) (folded ? F(depthwise_fold)(x) : (x))
+#define SEEN(r, c) (folded ? F(depthwise_every_other)(row[0][r] + (c)) : F(depthwise_see)(row[0][r] + (c) / S * S, row[paired][r] + (c) / S * S, S, (c) % S, paired))
+#else
+#define FOLDED(x) (x)
+#define SEEN(r, c) F(depthwise_see)(row[0][r] + (c) / S * S, row[paired][r] + (c) / S * S, S, (c) % S, paired)
+#endif
     UNROLLED (int o = 0; o < R; o++) {
         const size at = (y + o) * v->columns + x;
-        g[o] = MASKED(F(depthwise_see)((const REAL *)grad[0] + at, (const REAL *)grad[paired] + at, 1, 0, paired), MASK(masks + K * F(gemm_step)));
+        g[o] = FOLDED(MASKED(F(depthwise_see)((const REAL *)grad[0] + at, (const REAL *)grad[paired] + at, 1, 0, paired), MASK(masks + K * F(gemm_step))));
     }
     UNROLLED (int r = 0; r < (R - 1) * S + K; r++)
         UNROLLED (int c = 0; c < wide; c++) {
-            const int from = c / S * S;
-            const F(vector) seen = MASKED(F(depthwise_see)(row[0][r] + from, row[paired][r] + from, S, c - from, paired), MASK(masks + (kx + c) * F(gemm_step)));
+            const F(vector) seen = MASKED(SEEN(r, c), (F(mask_of))FOLDED((F(vector))MASK(masks + (kx + c) * F(gemm_step))));
             UNROLLED (int o = 0; o < R; o++)
                 if (r - o * S >= 0 && r - o * S < K) sum[r - o * S][c] += g[o] * seen;
         }
+#undef SEEN
+#undef FOLDED
 }
 DEPTHWISE F(depthwise_filter)(REAL *sums, const void *const *image, const void *const *grad, const struct depthwise *v, const int K,
                               const int S, const int R, const int wide, const int paired)

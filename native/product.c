@@ -170,6 +170,24 @@ int product_into(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
     return is_ours(rows, columns, depth, turned, width, turned ? THIN_AND_TRANSPOSED : THIN, THIN) ? by_tiles(out, a, b) : 0;
 }
 
+int product_rows(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b, PyArrayObject *bias)
+{
+    const int made = product_into(out, a, b);
+    PyObject *result = made ? NULL : PyArray_MatrixProduct2((PyObject *)a, (PyObject *)b, out);
+    if (made < 0 || !(made || result)) return -1;
+    Py_XDECREF(result);
+    if (!bias) return 0;
+    const size rows = PyArray_DIM(out, 0), columns = PyArray_DIM(out, 1);
+    char *data = PyArray_BYTES(out);
+    const char *add = PyArray_BYTES(bias);
+    Py_BEGIN_ALLOW_THREADS
+    for (size r = 0; r < rows; r++)
+        if (PyArray_TYPE(out) == NPY_FLOAT) kernels->add_f32((float *)data + r * columns, (const float *)add, columns);
+        else kernels->add_f64((double *)data + r * columns, (const double *)add, columns);
+    Py_END_ALLOW_THREADS
+    return 0;
+}
+
 static PyObject *product(PyArrayObject *a, PyArrayObject *b, int (*way)(PyArrayObject *, PyArrayObject *, PyArrayObject *))
 {
     npy_intp shape[] = {PyArray_DIM(a, 0), PyArray_DIM(b, 1)};

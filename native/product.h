@@ -10,6 +10,9 @@ void *blas_routine(const char *name);
 /* out = a b, if that is not better left to BLAS: whether it was done, or -1 with an error. */
 int product_into(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b);
 
+/* out = a b, and a bias that lies in one piece added to every row, if given: -1 with an error. Rows of out lie so, too. */
+int product_rows(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b, PyArrayObject *bias);
+
 /* a b as a new array. */
 PyObject *product_of(PyArrayObject *a, PyArrayObject *b);
 

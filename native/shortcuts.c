@@ -222,23 +222,7 @@ static PyObject *product(PyArrayObject *x, PyArrayObject *matrix, int transposed
     shape[ndim - 1] = PyArray_DIM(right, 1);
     if (!(out = new_like(x, ndim, shape))) goto done;
     flat_out = as_matrix(out);
-    const int made = flat_out ? product_into(flat_out, flat, right) : -1;
-    PyObject *result = made ? NULL : PyArray_MatrixProduct2((PyObject *)flat, (PyObject *)right, flat_out);
-    if (made < 0 || !(made || result)) {
-        Py_CLEAR(out);
-        goto done;
-    }
-    Py_XDECREF(result);
-    if (bias) {
-        const size rows = PyArray_DIM(flat, 0), columns = shape[ndim - 1];
-        char *data = PyArray_BYTES(out);
-        const char *add = PyArray_BYTES((PyArrayObject *)bias);
-        Py_BEGIN_ALLOW_THREADS
-        for (size r = 0; r < rows; r++)
-            if (PyArray_TYPE(out) == NPY_FLOAT) kernels->add_f32((float *)data + r * columns, (const float *)add, columns);
-            else kernels->add_f64((double *)data + r * columns, (const double *)add, columns);
-        Py_END_ALLOW_THREADS
-    }
+    if (!flat_out || product_rows(flat_out, flat, right, (PyArrayObject *)bias) < 0) Py_CLEAR(out);
 done:
     Py_XDECREF(flat);
     Py_XDECREF(right);

@@ -89,6 +89,7 @@ def test_what_was_measured_to_be_fastest_is_chosen(level: str) -> None:
                 assert cycles < others if other == way else cycles >= others, name
 
 
+WAYS = ("product", "depthwise", "winograd", "broad", "columns", "folded", "in place", "packed", "dots", "tiles")
 SHAPES = {  # images, filters, stride, padding, groups
     "many channels": ((4, 64, 9, 9), (40, 64, 3, 3), 1, 1, 1),
     "few windows": ((4, 96, 4, 4), (64, 96, 3, 3), 2, 1, 1),
@@ -100,6 +101,9 @@ SHAPES = {  # images, filters, stride, padding, groups
     "steps of three": ((2, 3, 20, 23), (8, 3, 5, 5), 3, 2, 1),
     "taps that see only zeros": ((2, 40, 2, 1), (24, 40, 3, 3), 1, 1, 1),
     "depthwise": ((2, 8, 14, 14), (8, 1, 3, 3), 1, 1, 8),
+    "few windows of one tap": ((40, 24, 3, 3), (30, 24, 1, 1), 1, 0, 1),
+    "planes that push each other out": ((2, 20, 32, 32), (72, 20, 1, 1), 1, 0, 1),
+    "one pixel": ((5, 40, 1, 1), (24, 40, 1, 1), 1, 0, 1),
 }
 
 
@@ -117,7 +121,7 @@ def test_all_ways_give_the_same(name: str) -> None:
     seen = set()
     for call in calls:
         wanted = call()
-        for way in ("depthwise", "winograd", "broad", "columns", "folded", "in place", "packed", "dots", "tiles"):
+        for way in WAYS:
             native.conv_only(way)
             try:
                 found = call()
@@ -125,7 +129,34 @@ def test_all_ways_give_the_same(name: str) -> None:
             finally:
                 native.conv_only(None)
             np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * abs(wanted).max())
-    assert len(seen) > (3 if name != "depthwise" else 0)
+    assert len(seen) > (3 if name not in ("depthwise", "one pixel") else 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("image", "weight"), [((1, 7, 1, 1), (3, 7, 1, 1)), ((4, 9, 1, 1), (20, 9, 1, 1)),
+    ((6, 2, 3, 2), (5, 2, 3, 2)), ((2, 3, 8), (4, 3, 8)), ((2, 2, 2, 3, 2), (3, 2, 2, 3, 2))])
+def test_windows_that_are_images_are_products(image: tuple[int, ...], weight: tuple[int, ...], dtype: Any) -> None:
+    from wengert.arrays import _kernels as native
+
+    random, axes = np.random.default_rng(0), len(image) - 2
+    x, w, b = (random.standard_normal(shape).astype(dtype) for shape in (image, weight, weight[:1]))
+    g = random.standard_normal((image[0], weight[0], *(1,) * axes)).astype(dtype)
+    how = (1,) * axes, (0,) * axes, (1,) * axes, 1
+    rows, columns, grads = x.reshape(len(x), -1), w.reshape(len(w), -1), g[(..., *(0,) * axes)]
+    bound: Any = dict(rtol=1e-5, atol=1e-5)
+    for given, added in ((x, None), (x, b), (np.asfortranarray(x), b)):
+        y = native.conv(given, w, added, *how)
+        assert native.conv_chosen()[0] == "product" or given is not x
+        assert y.flags.owndata
+        np.testing.assert_allclose(y, (rows @ columns.T + (0 if added is None else added)).reshape(g.shape), **bound)
+    turned = w[:, ::-1]
+    found = native.conv_input(g, turned, x.shape, *how)
+    np.testing.assert_allclose(found, (grads @ turned.reshape(len(w), -1)).reshape(x.shape), **bound)
+    np.testing.assert_allclose(native.conv_weight(x, g, w.shape, *how), (grads.T @ rows).reshape(w.shape), **bound)
+    x[0, 0], x[-1, 1] = np.nan, np.inf
+    with np.errstate(invalid="ignore"):
+        wanted = np.isnan(rows @ columns.T).reshape(g.shape)
+        np.testing.assert_array_equal(np.isnan(native.conv(x, w, None, *how)), wanted)
 
 
 def test_a_way_that_there_is_not() -> None:
