@@ -603,4 +603,22 @@ def test_neighbouring_dimensions_are_reduced_as_others(name, shape):
         else:
             for a, b in zip(*found, strict=True):
                 assert a.shape == b.shape
-                np.testing.assert_allclose(a, b, rtol=1e-14)
+                np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "midpoint", "nearest"])
+def test_quantiles_are_those_of_a_recorded_fraction(name, interpolation):
+    """A number, or a tensor that nothing is recorded for, is read at once; of others the definition is in operators."""
+    x = torch.randn(4, 5, 3, dtype=torch.float64)
+    x[0, 1, 2] = x[2, :, 1] = float("nan")
+    x.requires_grad_()
+    for q, (dim, keep) in itertools.product((0.3, 1, [0.3], [0.0, 1.0, 0.3, 0.3], [0.5, 0.5]),
+            ((None, False), (0, True), (1, False), (-1, True))):
+        recorded = torch.tensor(q, dtype=torch.float64, requires_grad=True)
+        found = [getattr(torch, name)(x, given, dim, keep, interpolation=interpolation)
+            for given in (q if isinstance(q, (int, float)) else recorded.detach(), recorded)]
+        seed = torch.randn(found[0].shape, dtype=torch.float64)
+        assert repr(found[0].tolist()) == repr(found[1].tolist()) and found[0].shape == found[1].shape
+        first, second = (torch.autograd.grad(y, x, seed)[0].numpy() for y in found)
+        np.testing.assert_allclose(first, second, rtol=1e-13)

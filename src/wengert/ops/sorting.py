@@ -18,7 +18,7 @@ from .pairs import lerp_tensor
 from .pointwise import no_derivative
 from .reduce import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
 from .refusals import floating, only, real, unsupported
-from .views import axis
+from .views import axis, unseen
 
 operator, composite = family("torch", "Tensor")
 _picked: dict[str, Any] = PICKED | dict(places=("torch", "Tensor"))
@@ -89,7 +89,8 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
         return input.copy(), np.zeros((), np.int64)  # also where none is requested
     rows = _as_rows(input, d)
     order = K.top_places(rows, k, not largest) if k <= 64 else K.sorted_places(rows, largest)[:, :k]
-    order = in_rows(np.moveaxis(order.reshape(*input.shape[:d], *input.shape[d + 1 :], k), -1, d))
+    order = order.reshape(*input.shape[:d], *input.shape[d + 1 :], k)
+    order = in_rows(order if d == input.ndim - 1 else np.moveaxis(order, -1, d))
     return K.take_along(input, d, order), order
 
 
@@ -201,34 +202,39 @@ def _checked(F: Any, name: str, input: Any, q: Any, interpolation: str) -> Any:
 _STEPS = {"lower": "floor", "higher": "ceil", "nearest": "round"}
 
 
-def _at_quantile_back(F: Any, g: Any, input_shape: Any, low: Any, high: Any, weight: Any) -> Any:
-    g, places, w = F.unsqueeze(g, -1), F.constant(low.array), weight.array
+def _at_quantile_back(F: Any, g: Any, input_shape: Any, q: Any, low: Any, high: Any, weight: Any) -> Any:
+    g, places, w = g if has_memory(q) else F.unsqueeze(g, -1), F.constant(low.array), weight.array
+    exact = low.array.shape[-1] == 1  # else a place may be asked for several times
     if high is None:
-        return F.scattered(g, -1, places, input_shape, True)
-    below = F.scattered(g * F.constant(1 - w), -1, places, input_shape, True)
-    return below + F.scattered(g * F.constant(w), -1, F.constant(high.array), input_shape, True)
+        return F.scattered(g, -1, places, input_shape, exact)
+    below = F.scattered(g * F.constant(1 - w), -1, places, input_shape, exact)
+    return below + F.scattered(g * F.constant(w), -1, F.constant(high.array), input_shape, exact)
 
 
 @operator(grad=dict(input=_at_quantile_back), aux=("low", "high", "weight"), places=())
 def at_quantile(input: Array, q, skips, interpolation):
-    """The ``q``-th quantile, a number, of rows that are in order; ``skips``: of what is not NaN, which comes last."""
-    n, kind = input.shape[-1], input.dtype
+    """The ``q``-th quantile of rows that are in order; ``skips``: of what is not NaN, which comes last.
+
+    ``q``: a number, or an array of several, for each of which there is a column.
+    """
+    n, kind, single = input.shape[-1], input.dtype, not has_memory(q)
+    q = kind.type(q) if single else q
     if np.isnan(input[..., -1]).any():
         numbers = (input == input).sum(-1, keepdims=True)
-        rank = kind.type(q) * np.maximum(numbers - 1, 0).astype(kind)
+        rank = q * np.maximum(numbers - 1, 0).astype(kind)
         rank = rank if skips else np.where(numbers < n, kind.type(n - 1), rank)
     else:
-        rank = new_filled(input, np.ones, (*input.shape[:-1], 1), kind) * (kind.type(q) * kind.type(n - 1))
+        rank = new_filled(input, np.ones, (*input.shape[:-1], 1), kind) * (q * kind.type(n - 1))
     if interpolation in _STEPS:
         rank = getattr(np, _STEPS[interpolation])(rank)
     low = rank.astype(np.int64)
     values = K.take_along(input, -1, low)
     if interpolation in _STEPS:
-        return values[..., 0], Bits(low), None, Bits(rank)
+        return values[..., 0] if single else values, Bits(low), None, Bits(rank)
     weight = rank - low if interpolation == "linear" else np.full_like(rank, 0.5)
     weight, high = weight.astype(kind, copy=False), np.ceil(rank).astype(np.int64)
     values = lerp_tensor.forward(values, K.take_along(input, -1, high), weight)
-    return values[..., 0], Bits(low), Bits(high), Bits(weight)
+    return values[..., 0] if single else values, Bits(low), Bits(high), Bits(weight)
 
 
 def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, interpolation: str) -> Any:
@@ -245,6 +251,9 @@ def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, int
     x = F.view(x, (*reduced, x.shape[-1] if x.ndim else 1))
     if number is not None:
         return F.at_quantile(x, number, name == "nanquantile", interpolation)
+    if not F.raw and unseen(F, q) and has_memory(q._wg_data) and not hasattr(q, "level"):
+        values = F.at_quantile(x, q._wg_data.reshape(-1), name == "nanquantile", interpolation)
+        return F.squeeze(values if single else F.transpose(F.unsqueeze(values, 0), 0, -1), -1)
     numbers, n, kind = F.sum(x == x, -1, True), x.shape[-1], F.dtype_of(x)
     if name == "nanquantile":
         rank = F.reshape(q, (-1,)) * F.cast(numbers - F.cast(numbers > 0, dt.I64), kind)
