@@ -33,24 +33,27 @@ RUNS = {
 }
 
 
-def losses(command):
+def on_wengert(*program):
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", "wengert", "run", *program],
         capture_output=True,
         text=True,
         timeout=300,
         env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
-    return [float(loss) for loss in re.findall(r"^step \d+ loss (\S+)", done.stdout, re.MULTILINE)]
+    return done.stdout
+
+
+def losses(output):
+    return [float(loss) for loss in re.findall(r"^step \d+ loss (\S+)", output, re.MULTILINE)]
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_same_losses(name):
+def test_the_same_losses(name, on_pytorch):
     script, *options = RUNS[name]
     program = [str(EXAMPLES / script), *options, "--steps", str(STEPS)]
-    theirs = losses([sys.executable, *program])
-    ours = losses([sys.executable, "-m", "wengert", "run", *program])
+    theirs, ours = losses(on_pytorch(*program)), losses(on_wengert(*program))
     assert len(ours) == len(theirs) == STEPS
     assert len(set(theirs)) > STEPS // 2  # it does train
     for step, (a, b) in enumerate(zip(ours, theirs), start=1):
