@@ -344,10 +344,13 @@ static void F(gemm_pack_rows)(REAL *to, const REAL *from, size row, size column,
     F(gemm_pack_right)(to, from, row, column, depth, columns);
 }
 
+#include "few.inc.h"
+
 /* c = a b, any strides of a and b. Blocks of b stay in the second cache. Those of a are packed for the first where enough
  * columns meet them; few take them from where they lie. */
 static void F(product)(const struct product *v, void *work)
 {
+    if (F(few)(v)) return;
     const size deep = v->depth < PRODUCT_DEPTH ? v->depth : PRODUCT_DEPTH;
     const size across = v->columns < PRODUCT_COLUMNS ? (v->columns + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS : PRODUCT_COLUMNS;
     REAL *const right = work, *const left = right + deep * across;

@@ -91,8 +91,9 @@ static int is_ours(size rows, size columns, size depth, int turned, size width, 
     const int longer = longer_vectors();
     if (longer < 0 || (longer == 0 && (double)rows * columns * depth > MODERATE)) return 0;
     if (longer > 0 || kernels->gemm_columns_bytes != 64) return rows >= high && columns >= wide && depth >= SHALLOW;
-    if (rows < FEW || depth < FEW || columns < NARROW || (columns < THIN && rows > ROWS_OF_NARROW)) return 0;
-    return rows >= THIN || rows % 4 || (depth <= PRODUCT_DEPTH && !(turned && width == sizeof(double)));
+    if (rows < FEW || !depth || columns < NARROW || (columns < THIN && rows > ROWS_OF_NARROW)) return 0;
+    if (rows >= THIN || rows % 4 || depth == 1) return 1;
+    return turned ? depth >= 16 * rows || width == sizeof(float) : depth <= PRODUCT_DEPTH; /* few.inc.h, or tiles */
 }
 
 /* Nanoseconds of a product in a stack, however small: packing, edges. */

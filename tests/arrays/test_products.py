@@ -16,6 +16,8 @@ native = pytest.importorskip("wengert.arrays._kernels")
 SHAPES = [
     (1, 1, 1), (1, 5, 33), (2, 3, 2), (2, 2, 3), (4, 300, 9), (5, 40, 7), (8, 1, 32), (8, 16, 32), (9, 17, 31),
     (24, 16, 24), (65, 300, 33), (130, 257, 70), (129, 256, 513), (300, 513, 40),
+    (2, 300, 9), (3, 70, 31), (4, 301, 10), (5, 95, 6), (7, 150, 13), (8, 130, 3), (16, 520, 7), (14, 2100, 5),
+    (3, 1, 40), (70, 1, 5),
     (12, 8, 70), (12, 9, 70), (13, 15, 140), (16, 31, 140), (17, 264, 140), (33, 320, 140), (18, 600, 200),
 ]
 
@@ -93,6 +95,25 @@ def test_rows_that_fill_no_tile(dtype, columns):
     for rows in range(1, 41):
         np.testing.assert_array_equal(native.tiled_product(a[:rows], b), whole[:rows])
         np.testing.assert_array_equal(native.tiled_product(np.asfortranarray(a[:rows]), b), whole[:rows])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_rows_of_a_transposed_matrix(dtype):
+    """They are added up in lanes: each row alike however many there are, and no less exactly than by BLAS."""
+    rng = np.random.default_rng(10)
+    a, b = rng.standard_normal((16, 1003)).astype(dtype), rng.standard_normal((45, 1003)).astype(dtype)
+    exact = np.dot(a.astype(np.longdouble), b.T.astype(np.longdouble))
+    found = native.tiled_product(a, b.T)
+    assert np.square(found - exact).mean() <= 1.5 * np.square(a @ b.T - exact).mean()
+    for rows in range(2, 16):
+        np.testing.assert_array_equal(native.tiled_product(a[:rows], b.T), found[:rows])
+
+
+def test_products_of_single_numbers_are_sums():
+    a, b = np.array([[-1.0], [0.0], [2.0]], np.float32), np.array([[0.0, 1.0, -0.0]], np.float32)
+    for product in (native.tiled_product, K.dot):
+        assert not np.signbit(product(a, b)[:, [0, 2]]).any()
+        np.testing.assert_array_equal(product(a, b), np.outer(a, b))
 
 
 def test_threads_do_not_change_the_numbers():

@@ -1,0 +1,99 @@
+/* Products with few rows, for one REAL type and one instruction set: what takes the time is to read the other matrix once, and packing
+ * it would read it twice. Only where vectors have 32 bytes: tiles were not compared with others. */
+
+#if defined(TURNS) && VECTOR_BYTES == 32
+
+/* The sums of four vectors, side by side. */
+static inline __attribute__((always_inline)) F(vector) F(sums)(F(vector) a, F(vector) b, F(vector) c, F(vector) d)
+{
+    enum { PART = 16 / sizeof(REAL), HALF_OF_ALL = F(lanes) / 2 };
+    F(vector) first = F(between)(a, b, PART, 1, 0) + F(between)(a, b, PART, 1, 1);
+    F(vector) second = F(between)(c, d, PART, 1, 0) + F(between)(c, d, PART, 1, 1);
+    if (PART == 4) first = second = F(between)(first, second, PART, 2, 0) + F(between)(first, second, PART, 2, 1);
+    return F(between)(first, second, F(lanes), HALF_OF_ALL, 0) + F(between)(first, second, F(lanes), HALF_OF_ALL, 1);
+}
+
+/* A tile of a product with a transposed matrix, whose columns are contiguous: each number is a sum along two lines of memory, in lanes. */
+#define FEW_TILE(name, ROWS, COLUMNS)                                                                                \
+    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, const REAL *restrict b,    \
+                        size b_column, size depth, int add)                                                          \
+    {                                                                                                                \
+        F(vector) tile[ROWS][4];                                                                                     \
+        TILE_FOR (int i = 0; i < ROWS; i++)                                                                          \
+            TILE_FOR (int j = 0; j < 4; j++) tile[i][j] = (F(vector)){0};                                            \
+        size p = 0;                                                                                                  \
+        for (; p + F(lanes) <= depth; p += F(lanes)) {                                                               \
+            F(vector) left[ROWS];                                                                                    \
+            TILE_FOR (int i = 0; i < ROWS; i++) left[i] = LOAD(a + i * a_row + p);                                   \
+            TILE_FOR (int j = 0; j < COLUMNS; j++) {                                                                 \
+                const F(vector) right = LOAD(b + j * b_column + p);                                                  \
+                TILE_FOR (int i = 0; i < ROWS; i++) tile[i][j] += left[i] * right;                                   \
+            }                                                                                                        \
+        }                                                                                                            \
+        TILE_FOR (int i = 0; i < ROWS; i++) {                                                                        \
+            REAL found[F(lanes)];                                                                                    \
+            STORE(found, F(sums)(tile[i][0], tile[i][1], tile[i][2], tile[i][3]));                                   \
+            for (int j = 0; j < COLUMNS; j++) {                                                                      \
+                for (size q = p; q < depth; q++) found[j] += a[i * a_row + q] * b[j * b_column + q];                 \
+                c[i * c_row + j] = add ? c[i * c_row + j] + found[j] : found[j];                                     \
+            }                                                                                                        \
+        }                                                                                                            \
+    }
+FEW_TILE(few_2x4, 2, 4)
+FEW_TILE(few_3x4, 3, 4)
+FEW_TILE(few_4x3, 4, 3)
+FEW_TILE(few_2x1, 2, 1)
+FEW_TILE(few_3x1, 3, 1)
+FEW_TILE(few_4x1, 4, 1)
+#undef FEW_TILE
+
+/* c = a b for a transposed b. Twelve sums at a time keep the processor busy: four rows where they go in, else three, and two at the end. */
+static void F(few_turned)(const struct product *v)
+{
+    enum { LINE = 8192 / sizeof(REAL) }; /* of a row and a column at a time: what meets stays in the first cache */
+    typedef void tile(REAL *, size, const REAL *, size, const REAL *, size, size, int);
+    static tile *const tiles[][5] = {{NULL, NULL, F(few_2x1), F(few_3x1), F(few_4x1)}, {NULL, NULL, F(few_2x4), F(few_3x4), F(few_4x3)}};
+    const int by_four = v->rows % 4 == 0;
+    const size wide = by_four ? 3 : 4;
+    for (size p = 0; p < v->depth; p += LINE) {
+        const size depth = v->depth - p < LINE ? v->depth - p : LINE;
+        for (size j = 0, columns; j < v->columns; j += columns) {
+            columns = v->columns - j < wide ? 1 : wide;
+            const REAL *b = (const REAL *)v->b + p + j * v->b_column;
+            for (size i = 0, rows; i < v->rows; i += rows) {
+                const size left = v->rows - i;
+                rows = by_four ? 4 : left == 2 || left == 4 ? 2 : 3;
+                tiles[columns > 1][rows]((REAL *)v->c + i * v->c_row + j, v->c_row, (const REAL *)v->a + i * v->a_row + p, v->a_row, b,
+                                         v->b_column, depth, p > 0);
+            }
+        }
+    }
+}
+
+/* Each number of a column times a row. */
+static void F(few_outer)(const struct product *v)
+{
+    const REAL *a = v->a, *b = v->b;
+    REAL *c = v->c;
+    for (size i = 0; i < v->rows; i++, a += v->a_row, c += v->c_row)
+        for (size j = 0; j < v->columns; j++) c[j] = 0 + *a * b[j]; /* a sum, which is not -0 */
+}
+
+/* Whether a product was one of these. Lanes are added up at the end, which more rows do more often than packing takes. */
+static int F(few)(const struct product *v)
+{
+    if (v->depth == 1 && v->b_column == 1) {
+        F(few_outer)(v);
+        return 1;
+    }
+    if (v->rows < 2 || v->rows > 16 || v->depth < 16 * v->rows || v->b_row != 1 || v->a_column != 1) return 0;
+    F(few_turned)(v);
+    return 1;
+}
+#else
+static inline int F(few)(const struct product *v)
+{
+    (void)v;
+    return 0;
+}
+#endif
