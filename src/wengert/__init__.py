@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # what is below, and what is attached or imported later
     from .names.torch import tensor as tensor
 else:
     from .arrays.dtypes import get_default_dtype, set_default_dtype
-    from .functions.random import Generator, default_generator
+    from .functions.generators import Generator, default_generator
     from .functions.settings import *  # noqa: F403
     from .graph import (
         enable_grad,

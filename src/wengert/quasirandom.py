@@ -6,8 +6,9 @@ from typing import Any
 
 from .arrays import sobol
 from .arrays.dtypes import F32, F64, get_default_dtype, scalar_name
+from .functions.generators import Generator
 from .functions.places import PLACES
-from .functions.random import FUNCTIONS, Generator
+from .functions.random import FUNCTIONS
 from .tensor import Tensor
 
 __all__ = ["SobolEngine"]

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from .functions.random import default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .functions.generators import (
+    default_generator,
+    fork_rng,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
 
 
 def thread_safe_generator() -> None:

@@ -30,8 +30,8 @@ from ..dispatch.torch_dispatch import DisableTorchDispatch as _DisableTorchDispa
 from ..dispatch.torch_dispatch import disabled as _disabled_torch_dispatch_impl
 from ..dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 from ..dispatch.torch_function import disabled as _disabled_torch_function_impl
+from ..functions.generators import Generator
 from ..functions.places import PLACES
-from ..functions.random import Generator
 from ..graph.engine import keeps_graph
 from ..graph.modes import inference_mode as _InferenceMode
 from ..graph.modes import is_grad_enabled, is_inference_mode_enabled, transforms

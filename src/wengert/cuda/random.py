@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..functions.random import of_device, seed_devices
+from ..functions.generators import of_device, seed_devices
 from ..tensor.types import device as device_type
 from ._devices import device_count, index_of, is_available
 

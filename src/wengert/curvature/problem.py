@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays.random.replay import Replay
 from ..functions.creation import from_numpy
-from ..functions.random import default_generator
+from ..functions.generators import default_generator
 from ..graph import enable_grad, no_grad
 from ..nn.modules.module import Module
 from ..tensor import Tensor

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
-from ..functions.random import get_rng_state, set_rng_state
+from ..functions.generators import get_rng_state, set_rng_state
 from ..tensor import Tensor
 from ..tensor.functions import function
 from ..transforms import transforming

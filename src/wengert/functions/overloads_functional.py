@@ -22,10 +22,11 @@ from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
 from ..tensor.namespaces import TRACED_OPS
 from .composites.call import refuse_gradient
+from .generators import stream_for
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
 from .places import described
-from .random import by_map, stream_for
+from .random import by_map
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor

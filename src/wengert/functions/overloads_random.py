@@ -16,9 +16,10 @@ from ..ops.operator import TABLE
 from ..tensor import classes
 from ..tensor.functions import function, inplace_function
 from .creation import empty_like
+from .generators import stream_for
 from .overloads import FUNCTIONAL, overload
 from .places import described
-from .random import by_map, exponential_, stream_for
+from .random import by_map, exponential_
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor

@@ -1,22 +1,17 @@
-"""Random tensors: PyTorch's functions over the random streams of ``arrays.random``."""
+"""Random tensors: PyTorch's functions over the streams of ``generators``."""
 
 from __future__ import annotations
 
 import functools
-from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays import random as streams
-from ..arrays.array_likes import FOREIGN
-from ..arrays.devices import on_cpu, runtime
+from ..arrays.devices import on_cpu
 from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
-from ..arrays.random.generator import DEFAULT_SEED
-from ..arrays.random.philox import Philox
 from ..graph.modes import RECORD, SILENT, map_levels, modes
 from ..ops.errors import broadcast_message
 from ..ops.outs import check_memory
@@ -25,156 +20,12 @@ from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_writable
 from ..tensor.tensor import Tensor
-from ..tensor.types import CPU, META
-from ..tensor.types import device as device_type
+from ..tensor.types import META
 from . import everyday
 from .creation import check_sizes, deliver, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
 from .devices import placed
+from .generators import get_rng_state, initial_seed, manual_seed, seed, set_rng_state, stream_of
 from .sizes import sizes_given
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-class Generator(streams.Generator):
-    """A stream of random numbers of its own; equal seeds give PyTorch's numbers.
-
-    >>> g = torch.Generator().manual_seed(0)
-    >>> torch.rand(2, generator=g)
-    tensor([0.4963, 0.7682])
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, device: Any = "cpu") -> Generator:
-        return object.__new__(cls if device == "cpu" or placed(device) is None else DeviceGenerator)
-
-    def __init__(self, device: Any = "cpu") -> None:
-        super().__init__()
-
-    @property
-    def device(self) -> Any:
-        return CPU
-
-    def get_state(self) -> Any:
-        """The state as a byte tensor, which PyTorch understands too."""
-        return Tensor._wg_wrap(super().get_state())
-
-    def set_state(self, new_state: Any) -> Generator:
-        """Continue from a state."""
-        super().set_state(new_state._wg_data if isinstance(new_state, Tensor) else new_state)
-        return self
-
-    def clone_state(self) -> Generator:
-        """Another generator at the same point of the same stream."""
-        return Generator(self.device).set_state(self.get_state())
-
-    def __reduce__(self) -> Any:
-        return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
-
-    def __setstate__(self, state: tuple[int, int | None, Any]) -> None:
-        self.manual_seed(state[0])
-        self.set_state(state[2])
-
-
-class DeviceGenerator(Generator, Philox):  # type: ignore[misc]
-    """A stream of random numbers of a device: PyTorch's there, which are others than on the CPU."""
-
-    __slots__ = ("_device",)
-
-    def __init__(self, device: Any) -> None:
-        where = placed(device)
-        if where is None or where.type == "meta":
-            raise RuntimeError(f"there are no random numbers on the device {where}")
-        found = runtime(where.type).properties(where.index or 0)
-        Philox.__init__(self, DEFAULT_SEED,
-            found["multi_processor_count"] * found["max_threads_per_multi_processor"])
-        self._device = where
-
-    device = property(lambda self: self._device)
-
-
-default_generator = Generator()
-default_generator.seed()
-everyday.register(default_generator)
-_of_devices: dict[Any, DeviceGenerator] = {}  # the default streams of devices
-_seed: list[int] = []  # what the program has seeded all streams with
-
-
-def of_device(where: Any) -> DeviceGenerator:
-    """The default stream of a device."""
-    found = _of_devices.get(where)
-    if found is None:
-        found = _of_devices[where] = DeviceGenerator(where)
-        found.manual_seed(_seed[0]) if _seed else found.seed()
-    return found
-
-
-def _stream(generator: Any, where: Any = None) -> Any:
-    """The stream that was given, or the default one, of numbers for a device (None: the CPU) or for a tensor there."""
-    where = placed(None, where) if isinstance(where, Tensor) else where
-    if generator is None:
-        return default_generator if where is None or where.type == "meta" else of_device(where)
-    if not isinstance(generator, Generator):
-        raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
-    wanted = CPU.type if where is None else where.type
-    if generator.device.type != wanted and wanted != "meta":
-        raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{generator.device.type}'")
-    return generator
-
-
-def stream_for(t: Tensor) -> Any:
-    """The default stream of numbers for the device of a tensor."""
-    return default_generator if type(t._wg_data) is np.ndarray else _stream(None, t)
-
-
-def manual_seed(seed: Any) -> Generator:
-    """Start the default streams anew from ``seed``, those of devices too."""
-    default_generator.manual_seed(int(seed))
-    seed_devices(int(seed))
-    return default_generator
-
-
-def seed_devices(seed: int) -> None:
-    """Start the default streams of all devices anew."""
-    _seed[:] = [seed]
-    for generator in _of_devices.values():
-        generator.manual_seed(seed)
-
-
-def device_states() -> dict[Any, Any]:
-    """The states of the default streams of all devices in use."""
-    kinds: Any = FOREIGN
-    return {where: of_device(where).get_state() for where in {device_type(*kind.device) for kind in kinds}}
-
-
-def set_device_states(states: dict[Any, Any]) -> None:
-    """Continue the streams of devices from what ``device_states`` gave."""
-    for where, state in states.items():
-        of_device(where).set_state(state)
-
-
-def seed() -> int:
-    """Start the default streams anew from the system's entropy; gives the seed."""
-    found = default_generator.seed()
-    seed_devices(found)
-    return found
-
-
-def initial_seed() -> int:
-    """The seed that the default stream started from."""
-    return default_generator.initial_seed()
-
-
-def get_rng_state() -> Tensor:
-    """The state of the default stream, as a byte tensor."""
-    return default_generator.get_state()
-
-
-def set_rng_state(new_state: Tensor) -> None:
-    """Continue the default stream from ``new_state``."""
-    default_generator.set_state(new_state)
-
 
 # -- in mapped functions ----------------------------------------------------------------------------------------------
 
@@ -233,7 +84,7 @@ def _made(name: str, draw: Any, generator: Any, sizes: Any, size: Any, out: Any,
     where = placed(device) if out is None else placed(None, out if isinstance(out, Tensor) else None)
     shape = sizes_given(name, sizes, size)
     check_sizes(shape, name)
-    stream = _stream(generator, where)
+    stream = stream_of(generator, where)
     if map_levels.get():
         classes.mapping.refuse_out(out)
         return classes.mapping.made(lambda s: finish(draw(stream, s, np_dtype(dtype)), False, where), shape)
@@ -331,7 +182,7 @@ def _like(draw: Any, generator: Any, input: Tensor, dtype: Any, device: Any, req
     a, d = input._wg_data, np_dtype(dtype, input._wg_data.dtype)
     strides = layout_like(a, memory_format)
     where = placed(device, input)
-    stream = _stream(generator, where)
+    stream = stream_of(generator, where)
     if where is not None and where.type == "meta":
         return finish(unmade(a.shape, d, strides), requires_grad)
     if strides is None:
@@ -400,7 +251,7 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
     if message is not None:
         raise RuntimeError(message)
     d = dt.result([t._wg_data for t in tensors]) if out is None else out._wg_data.dtype
-    noise = _stream(generator, tensors[0]).normal(np.broadcast_shapes(*shapes), d)
+    noise = stream_of(generator, tensors[0]).normal(np.broadcast_shapes(*shapes), d)
     mean, std = (on_cpu(x._wg_data) if isinstance(x, Tensor) else x for x in (mean, std))
     found, where = np.asarray(noise * std + mean).astype(d), placed(None, tensors[0])
     if out is not None or not any(t.requires_grad for t in tensors):
@@ -411,7 +262,7 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
 @by_map("numbers")
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """One with probability ``input`` (or ``p``) for each element, else zero."""
-    s = _stream(generator, input)
+    s = stream_of(generator, input)
     a = on_cpu(input._wg_data)
     if input.is_meta:
         return _without_gradient(finish(a, False, META), input)
@@ -436,7 +287,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise RuntimeError(f"multinomial expects Long tensor out, got: {dt.scalar_name(out._wg_data.dtype)}")
     if input.is_meta:
         return finish(unmade((*input.shape[:-1], int(num_samples)), dt.I64))
-    found = _stream(generator, input).multinomial(on_cpu(input._wg_data), int(num_samples), replacement)
+    found = stream_of(generator, input).multinomial(on_cpu(input._wg_data), int(num_samples), replacement)
     return deliver(found, out, "multinomial", False, placed(None, input))
 
 
@@ -444,19 +295,19 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson numbers with rates ``input``."""
     found = (finish(input._wg_data, False, META) if input.is_meta
-        else _drawn(input, _stream(generator, input).poisson(on_cpu(input._wg_data))))
+        else _drawn(input, stream_of(generator, input).poisson(on_cpu(input._wg_data))))
     return _without_gradient(found, input)
 
 
 @by_map("numbers")
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
-    drawn = _stream(generator, input).standard_gamma(on_cpu(input._wg_data))
+    drawn = stream_of(generator, input).standard_gamma(on_cpu(input._wg_data))
     return _with_derivative("drawn_gamma", _drawn(input, drawn), input)
 
 
 @by_map("numbers")
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
-    drawn = _stream(generator, input).dirichlet(on_cpu(input._wg_data))
+    drawn = stream_of(generator, input).dirichlet(on_cpu(input._wg_data))
     return _with_derivative("drawn_shares", _drawn(input, drawn), input)
 
 
@@ -477,7 +328,7 @@ def _with_derivative(name: str, numbers: Tensor, source: Tensor) -> Tensor:
 @by_map("numbers")
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """Binomial numbers of ``count`` trials with probability ``prob``."""
-    drawn = _drawn(count, _stream(generator, count).binomial(on_cpu(count._wg_data), on_cpu(prob._wg_data)))
+    drawn = _drawn(count, stream_of(generator, count).binomial(on_cpu(count._wg_data), on_cpu(prob._wg_data)))
     return _with_derivative("drawn_counts", drawn, prob if requires_grad(prob) else count)
 
 
@@ -509,10 +360,10 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
         return self
     a = self._wg_data
     if _at_once(self):
-        _stream(generator, self).uniform_into(a, float(low), float(high))
+        stream_of(generator, self).uniform_into(a, float(low), float(high))
         self._wg_vc[0] += 1
         return self
-    return _filled(self, lambda s: _stream(generator, self).uniform(s, a.dtype, float(low), float(high), out=a))
+    return _filled(self, lambda s: stream_of(generator, self).uniform(s, a.dtype, float(low), float(high), out=a))
 
 
 @_filling
@@ -524,12 +375,12 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     a = self._wg_data
     if _at_once(self):
-        _stream(generator, self).normal_into(a, float(mean), float(std))
+        stream_of(generator, self).normal_into(a, float(mean), float(std))
         self._wg_vc[0] += 1
         return self
     whole = a.flags.c_contiguous
     return _filled(self,
-        lambda s: _stream(generator, self).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a))
+        lambda s: stream_of(generator, self).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a))
 
 
 @_filling
@@ -540,7 +391,7 @@ def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Te
         low = 0
     if everyday.draw_in(self, everyday.INTEGERS, low, high, generator):
         return self
-    return _filled(self, lambda s: _stream(generator, self).random(s, self._wg_data.dtype, low, high))
+    return _filled(self, lambda s: stream_of(generator, self).random(s, self._wg_data.dtype, low, high))
 
 
 @_filling
@@ -548,7 +399,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
     if everyday.draw_in(self, everyday.TRUTHS, p, 0, generator):
         return self
-    s = _stream(generator, self)
+    s = stream_of(generator, self)
     if isinstance(p, Tensor) and not self.is_meta:
         if self._wg_data.dtype.kind == "c" and self._wg_data.size:
             raise NotImplementedError(
@@ -564,37 +415,27 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
     """Fill with exponential numbers of rate ``lambd``."""
     if everyday.draw_in(self, everyday.WAITS, lambd, 0, generator):
         return self
-    return _filled(self, lambda s: _stream(generator, self).exponential(s, self._wg_data.dtype, float(lambd)))
+    return _filled(self, lambda s: stream_of(generator, self).exponential(s, self._wg_data.dtype, float(lambd)))
 
 
 @_filling
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with Cauchy numbers."""
-    return _filled(self, lambda s: _stream(generator, self).cauchy(s, self._wg_data.dtype, float(median), float(sigma)))
+    return _filled(self,
+        lambda s: stream_of(generator, self).cauchy(s, self._wg_data.dtype, float(median), float(sigma)))
 
 
 @_filling
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fill with log-normal numbers."""
-    return _filled(self, lambda s: _stream(generator, self).log_normal(s, self._wg_data.dtype, float(mean), float(std)))
+    return _filled(self,
+        lambda s: stream_of(generator, self).log_normal(s, self._wg_data.dtype, float(mean), float(std)))
 
 
 @_filling
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with geometric numbers: trials until the first success."""
-    return _filled(self, lambda s: _stream(generator, self).geometric(s, float(p), self._wg_data.dtype))
-
-
-@contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
-    """Inside, draws and seeds leave no trace on the default stream."""
-    state, others = get_rng_state(), device_states()
-    try:
-        yield
-    finally:
-        if enabled:
-            set_rng_state(state)
-            set_device_states(others)
+    return _filled(self, lambda s: stream_of(generator, self).geometric(s, float(p), self._wg_data.dtype))
 
 
 FUNCTIONS = {

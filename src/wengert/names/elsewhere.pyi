@@ -133,9 +133,9 @@ from wengert.functions.checks import _check_type as _check_type
 from wengert.functions.checks import _check_value as _check_value
 from wengert.functions.checks import _check_with as _check_with
 from wengert.functions.foreach import FUNCTIONS as FUNCTIONS
+from wengert.functions.generators import Generator as Generator
+from wengert.functions.generators import default_generator as default_generator
 from wengert.functions.printing import set_printoptions as set_printoptions
-from wengert.functions.random import Generator as Generator
-from wengert.functions.random import default_generator as default_generator
 from wengert.functions.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from wengert.functions.settings import can_cast as can_cast
 from wengert.functions.settings import finfo as finfo

@@ -144,7 +144,7 @@ _SOME = {
         "optim.sparse_adam": "SparseAdam"},
     "optim.sgd": {f"optim.{n.lower()}": n for n in ("Adadelta", "Adagrad", "ASGD", "RMSprop", "Rprop")},
     "tensor.types": {"": "Size device finfo iinfo layout memory_format"},
-    "functions.random": {"_C": "Generator",
+    "functions.generators": {"_C": "Generator",
         "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state"},
     "dispatch.torch_function": {"overrides": "handle_torch_function is_tensor_like"},
     "utils.data.fetch": {"utils.data.dataloader": "_DatasetKind"},

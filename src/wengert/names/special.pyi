@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NoReturn, overload
 
 from wengert import return_types
-from wengert.functions.random import Generator
+from wengert.functions.generators import Generator
 from wengert.functions.storage import UntypedStorage
 from wengert.tensor.tensor import Tensor
 from wengert.tensor.types import Size

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..functions.random import Generator
+from ..functions.generators import Generator
 from ..names.homes import OURS, THEIRS, find
 from ..tensor import Tensor
 from . import numpy_objects

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...functions.random import get_rng_state, randn_like
+from ...functions.generators import get_rng_state
+from ...functions.random import randn_like
 from ...tensor import wrap
 from ...tensor.functions import function
 from .._entry_points import grad

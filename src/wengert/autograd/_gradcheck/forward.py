@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...functions.random import get_rng_state, randn_like
+from ...functions.generators import get_rng_state
+from ...functions.random import randn_like
 from ...tensor import Tensor, wrap
 from ...tensor.functions import function
 from ..forward_ad import dual_level, make_dual, unpack_dual

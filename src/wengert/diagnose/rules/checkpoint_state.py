@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...functions.random import get_rng_state
+from ...functions.generators import get_rng_state
 from ...nn import Module
 from ...tensor import Tensor
 from ..holders import Link, is_users_class

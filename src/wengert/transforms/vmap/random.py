@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...functions.random import default_generator
+from ...functions.generators import default_generator
 from ...graph.modes import map_levels
 from ...tensor.tensor import Tensor
 from .batched import Batched, all_alike, expanded, repeated, without, wrapped

@@ -16,8 +16,8 @@ from ...amp.autocast_mode import (
     is_autocast_enabled,
 )
 from ...dispatch.default_device import DeviceContext, innermost
-from ...functions import random
-from ...functions.random import get_rng_state, set_rng_state
+from ...functions import generators
+from ...functions.generators import get_rng_state, set_rng_state
 from ...graph.modes import change, modes
 from ...tensor.tensor import Tensor
 from .._pytree import tree_leaves
@@ -31,7 +31,7 @@ class RandomState:
 
     def __init__(self) -> None:
         self.parts: list[tuple[Callable[[Any], None], Any]] = [(set_rng_state, get_rng_state()),
-            (random.set_device_states, random.device_states())]
+            (generators.set_device_states, generators.device_states())]
         numpy, python = import_module("numpy.random"), import_module("random")  # which the run may be first to use
         self.parts.append((numpy.set_state, numpy.get_state()))
         self.parts.append((python.setstate, python.getstate()))
@@ -117,7 +117,7 @@ def get_device_states(*args: Any) -> tuple[list[int | None], list[Any]]:
     """The numbers of the devices of the tensors among ``args``, the CPU apart, and the states of their generators."""
     found = dict.fromkeys(leaf.device for leaf in tree_leaves(args) if isinstance(leaf, Tensor)
         and leaf.device.type not in ("cpu", "meta"))
-    states = random.device_states()
+    states = generators.device_states()
     return [d.index for d in found if d in states], [states[d] for d in found if d in states]
 
 
