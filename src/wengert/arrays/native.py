@@ -478,11 +478,16 @@ def largest_between(x: Array, edges: tuple[Array, ...]) -> tuple[Array, Array]:
     return (cast(value[0], x.dtype), value[1]) if is_half(x) else value
 
 
+def _scattered(x: Array) -> bool:
+    """Whether results of ``x`` lie row by row though it does not: channels that lie innermost stay there."""
+    return type(x) is np.ndarray and not x.flags.c_contiguous and x.strides[1] != x.itemsize
+
+
 def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None,
         eps: float) -> tuple[Array, Array, Array]:
     parameters = tuple(map(widened, (weight, bias))) if is_half(x) else (weight, bias)
     value = _kernels.group_norm(x, groups, *parameters, eps)
-    if value is NotImplemented and type(x) is np.ndarray and not x.flags.c_contiguous:
+    if value is NotImplemented and _scattered(x):
         value = _kernels.group_norm(in_order(x), groups, *parameters, eps)
     if value is NotImplemented:
         value = _groups.group_norm(x, groups, weight, bias, eps)
@@ -493,7 +498,7 @@ def group_norm_grad(g: Array, x: Array, mean: Array, rstd: Array, weight: Array 
         needed: Needed = (True, True, True)) -> tuple[Array | None, Array | None, Array | None]:
     parameters = widened(weight) if is_half(x) else weight, groups, needed[0]
     value = _kernels.group_norm_grad(g, x, mean, rstd, *parameters)
-    if value is NotImplemented and type(x) is np.ndarray and not x.flags.c_contiguous:
+    if value is NotImplemented and _scattered(x):
         value = _kernels.group_norm_grad(g, in_order(x), mean, rstd, *parameters)
     if value is NotImplemented:
         return _groups.group_norm_grad(g, x, mean, rstd, weight, groups, needed)  # type: ignore[no-any-return]
