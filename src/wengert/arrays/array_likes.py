@@ -60,7 +60,7 @@ def in_rows(a: Any) -> Any:
     """``np.ascontiguousarray`` that leaves foreign arrays where they are (and keeps a 0-d array one)."""
     if type(a) in FOREIGN:
         return a if a.flags.c_contiguous else a.copy()
-    return np.ascontiguousarray(a)
+    return np.asarray(a, order="C")
 
 
 class Window(np.lib.mixins.NDArrayOperatorsMixin):
