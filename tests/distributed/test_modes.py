@@ -15,6 +15,7 @@ def test_losses_are_those_of_one_process(torchrun, count):
     everyone_done(torchrun("modes.py", count, timeout=600), count)
 
 
-@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("count", [2, 3])
 def test_compressed_gradients_lead_to_the_same_loss(torchrun, count):
+    """A hook knows of the others only how many there are to divide by."""
     everyone_done(torchrun("compressed.py", count), count)
