@@ -58,7 +58,7 @@ static size whole_row(size n) { return (n + WIDEST - 1) / WIDEST * WIDEST; }
             EACH                                                                                                 \
             {                                                                                                    \
                 const vector_##S amount = over_##S(others + i + v * WIDTH_##S, base);                            \
-                const vector_##S full = square ? (vector_##S)(2 * amount * share) : (vector_##S)SPREAD(S, share);\
+                const vector_##S full = square ? (vector_##S)(2 * amount * share) : (vector_##S)SPREAD(S, share); \
                 const vector_##S slope = PICK(S, amount > 0, full, SPREAD(S, (REAL)0));                          \
                 vector_##S to;                                                                                   \
                 memcpy(&to, out + i + v * WIDTH_##S, sizeof to);                                                 \
@@ -70,7 +70,7 @@ static size whole_row(size n) { return (n + WIDEST - 1) / WIDEST * WIDEST; }
     static void margins_task_##S(void *context, size begin, size end, int chunk)                                 \
     {                                                                                                            \
         const struct margin_job *job = context;                                                                  \
-const size n = job->classes, whole = whole_row(n);                                                       \
+        const size n = job->classes, whole = whole_row(n);                                                       \
         REAL *others = (REAL *)job->room + 2 * whole * chunk, *slopes = others + whole;                          \
         for (size k = n; k < whole; k++) others[k] = (REAL)-INFINITY;                                            \
         for (size r = begin; r < end; r++) {                                                                     \
@@ -87,7 +87,7 @@ const size n = job->classes, whole = whole_row(n);                              
                 if (job->g) {                                                                                    \
                     const REAL share = scale * ((const REAL *)job->g)[r] / (REAL)n;                              \
                     slopes[label[k]] -= slopes_##S(slopes, others, n, base, share, job->square);                 \
-                } else loss += scale * amounts_##S(others, n, base, job->square);                                  \
+                } else loss += scale * amounts_##S(others, n, base, job->square);                                \
             }                                                                                                    \
             if (job->g) memcpy((REAL *)job->out + r * n, slopes, n * sizeof *slopes);                            \
             else ((REAL *)job->out)[r] = loss / (REAL)n;                                                         \
