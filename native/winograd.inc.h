@@ -177,23 +177,11 @@ static void F(winograd_filters)(REAL *restrict to, const struct plan *p, const R
 static inline void F(winograd_tile)(REAL *restrict c, const REAL *restrict a, size a_block, const REAL *restrict b, size blocks, size channels, int add)
 {
     F(vector) tile[GEMM_ROWS][F(gemm_vectors)];
-    for (int i = 0; i < GEMM_ROWS; i++)
+    TILE_FOR (int i = 0; i < GEMM_ROWS; i++)
         for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};
     for (; blocks > 0; blocks--, a += a_block, b += (WIDE - channels) * 2 * WIDE)
-        for (size k = 0; k < channels; k++, b += 2 * WIDE) {
-            F(vector) y[F(gemm_vectors)];
-            for (int j = 0; j < F(gemm_vectors); j++) y[j] = LOAD(b + j * F(gemm_step));
-            for (int i = 0; i < GEMM_ROWS; i++) {
-                const REAL x = a[i * WIDE + k];
-                for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] += x * y[j];
-            }
-        }
-    for (int i = 0; i < GEMM_ROWS; i++)
-        for (int j = 0; j < F(gemm_vectors); j++) {
-            REAL *to = c + (i * 2) * WIDE + j * F(gemm_step);
-            if (add) tile[i][j] += LOAD(to);
-            STORE(to, tile[i][j]);
-        }
+        for (size k = 0; k < channels; k++, b += 2 * WIDE) TILE_ADD(GEMM_ROWS, F(gemm_vectors), b, a[i * WIDE + k]);
+    TILE_LEAVE(GEMM_ROWS, F(gemm_vectors), c, 2 * WIDE, add)
 }
 /* `blocks` of channels, after some that are done, of images with `depth` of them; `channels` of each. */
 static void F(winograd_products)(REAL *sums, const struct plan *p, const REAL *images, const REAL *filters, size depth, size done, size blocks,
