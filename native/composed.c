@@ -1,11 +1,13 @@
 /* Composites whose everyday form is the call of one operator. What their definitions in wengert.ops.shape and
  * wengert.functions.conversion work out of a shape is worked out here where the operator gives a view; what a declaration's `plan` makes
- * of a shape is remembered. The operator's native call does the rest. */
+ * of a shape is remembered: one operator, or several in a row. The operators' native calls do the rest. */
 #include "operation.h"
+
+#include "fast.h"
 
 #include <structmember.h>
 
-enum { MOST_PARAMS = 8, MOST_PLANS = 1024, ITSELF = 0, NOT_EVERYDAY = -1 };
+enum { MOST_PARAMS = 8, MOST_PLANS = 1024, MOST_VALUES = 64, ITSELF = -1, NOT_EVERYDAY = -2 };
 
 /* The arguments of the operator after the tensor, as new references; how many, ITSELF where the answer is the tensor. */
 typedef int (*rewrite)(PyArrayObject *a, PyObject *const *args, PyObject **row);
@@ -112,9 +114,17 @@ static int as_other(PyArrayObject *a, PyObject *const *args, PyObject **row)
 
 static int expand_as(PyArrayObject *a, PyObject *const *args, PyObject **row)
 {
-    if (as_other(a, args, row) < 0) return NOT_EVERYDAY;
+    if (as_other(a, args, row) == NOT_EVERYDAY) return NOT_EVERYDAY;
     row[1] = Py_NewRef(Py_False); /* implicit */
     return 2;
+}
+
+/* Of real numbers the conjugate is the tensor itself. */
+static int conjugate(PyArrayObject *a, PyObject *const *args, PyObject **row)
+{
+    (void)args, (void)row;
+    const int type = PyArray_TYPE(a);
+    return PyTypeNum_ISCOMPLEX(type) ? 0 : type <= NPY_DOUBLE ? ITSELF : NOT_EVERYDAY;
 }
 
 static const struct recipe {
@@ -123,8 +133,10 @@ static const struct recipe {
     rewrite rewrite;
 } RECIPES[] = {
     {"flatten", "reshape", 2, flatten}, {"unflatten", "view", 2, unflatten}, {"movedim", "permute", 2, movedim}, {"swapaxes", "transpose", 2, swapaxes},
-    {"mT", "transpose", 0, matrices}, {"view_as", "view", 1, as_other}, {"reshape_as", "reshape", 1, as_other}, {"expand_as", "expand", 1, expand_as},
+    {"mT", "transpose", 0, matrices}, {"conj", "conj", 0, conjugate}, {"view_as", "view", 1, as_other}, {"reshape_as", "reshape", 1, as_other}, {"expand_as", "expand", 1, expand_as},
 };
+
+enum { ROWS_ONLY = 2 };
 
 typedef struct {
     PyObject_HEAD
@@ -134,6 +146,7 @@ typedef struct {
     PyObject *params, *defaults, *target; /* of the composite, without the tensor; the operator's name, or None: the plan says it */
     PyObject *plan, *plans;               /* the arguments of the operator after the tensors, from shapes and ours; those that are known */
     int others;                           /* parameters that are tensors, or None, which the operator is given as they are */
+    int steps;                            /* 0, or the plan gives operators in a row; ROWS_ONLY: of tensors that lie row by row */
     int exact;                            /* whether the operator's node is the composite's */
 } Composed;
 
@@ -165,8 +178,10 @@ static long kind_of(PyObject *value)
     if (PyUnicode_CheckExact(value)) return 4;
     if (PyFloat_CheckExact(value)) return PyFloat_AS_DOUBLE(value) > 0 ? 5 : 0;
     if (!PyTuple_CheckExact(value)) return 0;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++)
-        if (!PyLong_CheckExact(PyTuple_GET_ITEM(value, i))) return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++) {
+        PyObject *item = PyTuple_GET_ITEM(value, i);
+        if (!PyLong_CheckExact(item) && !(PyTuple_CheckExact(item) && kind_of(item))) return 0;
+    }
     return 6;
 }
 
@@ -239,6 +254,129 @@ static int planned(Composed *self, PyArrayObject *a, PyObject *const *given, PyO
     return others + (int)size;
 }
 
+/* ---- operators in a row ---- */
+
+/* Tuples in the place of lists, which a plan cannot be remembered for. */
+static PyObject *frozen(PyObject *value)
+{
+    if (!PyList_CheckExact(value) && !PyTuple_CheckExact(value)) return Py_NewRef(value);
+    PyObject *row = PyTuple_New(PySequence_Fast_GET_SIZE(value));
+    for (Py_ssize_t i = 0; row && i < PyTuple_GET_SIZE(row); i++) {
+        PyObject *item = frozen(PySequence_Fast_GET_ITEM(value, i));
+        if (item) PyTuple_SET_ITEM(row, i, item);
+        else Py_CLEAR(row);
+    }
+    return row;
+}
+
+/* The shape of a tensor that a row of operators may begin with; NULL for others. */
+static PyObject *shape_at_first(const Composed *self, PyObject *t)
+{
+    if (!has_array(t)) return NULL;
+    PyArrayObject *a = (PyArrayObject *)SLOT(t, at.data);
+    const int type = PyArray_TYPE(a);
+    if (type == NPY_BOOL || (type > NPY_CDOUBLE && type != NPY_HALF && !is_brain(type)) || (self->steps == ROWS_ONLY && !PyArray_IS_C_CONTIGUOUS(a))) return NULL;
+    return shape_tuple(PyArray_DIMS(a), PyArray_NDIM(a));
+}
+
+/* The tensors of the first argument, borrowed, their number in `count`; their shape or, of a list, their shapes. */
+static PyObject *shapes_of(const Composed *self, PyObject *first, PyObject **values, int *count)
+{
+    *count = 1;
+    if (!PyList_CheckExact(first) && !PyTuple_CheckExact(first)) return shape_at_first(self, values[0] = first);
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(first);
+    PyObject *shapes = n && n < MOST_VALUES / 2 ? PyTuple_New(n) : NULL;
+    for (Py_ssize_t i = 0; shapes && i < n; i++) {
+        PyObject *shape = shape_at_first(self, values[i] = PySequence_Fast_GET_ITEM(first, i));
+        if (shape) PyTuple_SET_ITEM(shapes, i, shape);
+        else Py_CLEAR(shapes);
+    }
+    *count = (int)n;
+    return shapes;
+}
+
+/* The value that a place in a step names, borrowed; NULL where there is none. */
+static PyObject *value_at(PyObject *place, PyObject *const *values, int count)
+{
+    const long i = PyLong_CheckExact(place) ? PyLong_AsLong(place) : -1;
+    return i >= 0 && i < count ? values[i] : NULL;
+}
+
+/* The values at these places as a tuple, or a list. */
+static PyObject *values_at(PyObject *places, PyObject *const *values, int count, int list)
+{
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(places);
+    PyObject *row = list ? PyList_New(n) : PyTuple_New(n);
+    for (Py_ssize_t i = 0; row && i < n; i++) {
+        PyObject *value = value_at(PySequence_Fast_GET_ITEM(places, i), values, count);
+        if (!value) Py_CLEAR(row);
+        else if (list) PyList_SET_ITEM(row, i, Py_NewRef(value));
+        else PyTuple_SET_ITEM(row, i, Py_NewRef(value));
+    }
+    return row;
+}
+
+/* One operator: (name, places, further arguments ...); NULL, perhaps without an error, or NotImplemented where the definition has to. */
+static PyObject *step_of(PyObject *step, PyObject *const *values, int count)
+{
+    PyObject *places = PyTuple_GET_ITEM(step, 1), *op = PyDict_GetItemWithError(at.native_calls, PyTuple_GET_ITEM(step, 0)), *row[MAX_PARAMS], *held = NULL, *found = NULL;
+    if (!op || Py_TYPE(op) != &OperationType) return NULL;
+    const int params = ((Operation *)op)->params;
+    int k = 0, fits = 1;
+    if (PyLong_CheckExact(places)) fits = (row[k++] = value_at(places, values, count)) != NULL;
+    else if (PyList_CheckExact(places)) fits = (row[k++] = held = values_at(places, values, count, 1)) != NULL;
+    else
+        for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(places); i++)
+            fits = k < params && (row[k++] = value_at(PyTuple_GET_ITEM(places, i), values, count)) != NULL;
+    for (Py_ssize_t i = 2; fits && i < PyTuple_GET_SIZE(step); i++) {
+        if (!(fits = k < params)) break;
+        row[k++] = PyTuple_GET_ITEM(step, i);
+    }
+    for (; k < params; k++) row[k] = PyTuple_GET_ITEM(((Operation *)op)->defaults, k);
+    if (fits) found = PyObject_Vectorcall(op, row, params, NULL);
+    Py_XDECREF(held);
+    return found;
+}
+
+/* What the steps give of the first `count` values: the last result, or a tuple of those that a step without a name says. */
+static PyObject *walk(PyObject *steps, PyObject **values, int count)
+{
+    const int given = count;
+    PyObject *found = NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); i++) {
+        PyObject *step = PyTuple_GET_ITEM(steps, i);
+        Py_XDECREF(found);
+        if (PyTuple_GET_ITEM(step, 0) == Py_None) found = values_at(PyTuple_GET_ITEM(step, 1), values, count, 0);
+        else found = count < MOST_VALUES ? step_of(step, values, count) : NULL;
+        if (!found || found == Py_NotImplemented) break;
+        values[count++] = Py_NewRef(found);
+    }
+    while (count > given) Py_DECREF(values[--count]);
+    return found;
+}
+
+static PyObject *walked(Composed *self, PyObject *first, PyObject *const *given)
+{
+    PyObject *values[MOST_VALUES + 1], *facts[MOST_PARAMS] = {NULL}, *found = NULL, *steps = NULL;
+    int count, k = 0;
+    PyObject *shapes = shapes_of(self, first, values, &count);
+    for (; shapes && k < self->count; k++) {
+        if (k < self->others) values[count++] = given[k];
+        if (!(facts[k] = k < self->others ? shape_at_first(self, given[k]) : frozen(given[k]))) break;
+    }
+    if (shapes && k == self->count) steps = plan_of(self, shapes, facts);
+    if (steps && PyTuple_CheckExact(steps)) {
+        Py_INCREF(steps); /* the plans may be forgotten meanwhile */
+        found = walk(steps, values, count);
+        Py_DECREF(steps);
+    }
+    Py_XDECREF(shapes);
+    for (int i = 0; i < k; i++) Py_DECREF(facts[i]);
+    if (!found && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return NULL; /* an interrupt */
+    PyErr_Clear();
+    return found ? found : Py_NewRef(Py_NotImplemented);
+}
+
 static int has_no_history(PyObject *t) { return SLOT(t, at.edge) == Py_None && SLOT(t, at.meta) == Py_None; }
 
 /* Whether the composite may be what it stands for: nobody is to be told of it, as nothing but the grad mode is in force, and either the
@@ -249,7 +387,7 @@ static int unwatched(const Composed *self, PyObject *t, PyObject *const *given)
     if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return 0;
     const int silent = modes == at.silent || modes == at.inference;
     int plain = silent || modes == at.record || SLOT(modes, at.quick) == Py_True;
-    if (self->plan && plain) {
+    if (self->plan && !self->steps && plain) {
         PyArray_Descr *d = PyArray_DESCR((PyArrayObject *)SLOT(t, at.data));
         plain = (d == at.f32 || d == at.f64) && PyArray_IS_C_CONTIGUOUS((PyArrayObject *)SLOT(t, at.data)) &&
                 (self->exact || silent || (modes == at.record && has_no_history(t)));
@@ -264,11 +402,16 @@ static PyObject *composed_call(PyObject *callable, PyObject *const *args, size_t
 {
     Composed *self = (Composed *)callable;
     PyObject *given[MOST_PARAMS], *row[1 + MOST_PARAMS] = {NULL}, *found = NULL, *target = self->target;
-    if (!at.tensor || arguments(self, args, PyVectorcall_NARGS(flags), names, given) < 0 || !has_array(args[0]) || !unwatched(self, args[0], given)) NOT_HANDLED();
+    if (!at.tensor || arguments(self, args, PyVectorcall_NARGS(flags), names, given) < 0) NOT_HANDLED();
+    if (self->steps) {
+        if (!unwatched(self, args[0], given)) NOT_HANDLED();
+        return walked(self, args[0], given);
+    }
+    if (!has_array(args[0]) || !unwatched(self, args[0], given)) NOT_HANDLED();
     PyArrayObject *a = (PyArrayObject *)SLOT(args[0], at.data);
     const int n = self->plan ? planned(self, a, given, row + 1, &target) : self->recipe->rewrite(a, given, row + 1);
     if (n == ITSELF) return Py_NewRef(args[0]);
-    PyObject *step = n > 0 ? PyDict_GetItemWithError(at.native_calls, target) : NULL;
+    PyObject *step = n >= 0 ? PyDict_GetItemWithError(at.native_calls, target) : NULL;
     if (step && Py_TYPE(step) == &OperationType) {
         row[0] = args[0];
         found = PyObject_Vectorcall(step, row, n + 1, NULL);
@@ -303,16 +446,18 @@ static PyTypeObject ComposedType = {
     .tp_vectorcall_offset = offsetof(Composed, vectorcall),
 };
 
-/* composed(name, params, defaults, plan, exact, others): the short cut of the composite, whose parameters these are; None if it has none.
+/* composed(name, params, defaults, plan, exact, others, steps): the short cut of the composite, whose parameters these are; None if it has none.
  * `plan`: None, or the operator's name (None: the function gives it first) and a function; `exact`: whether its node is the composite's, too; `others`: how many parameters
- * after the first are tensors */
+ * after the first are tensors; `steps`: 0, or the function gives operators in a row: a tuple of (name, the places of values, further
+ * arguments ...), where the tensors have the first places and results the next (a list of places: one argument, a list), the last perhaps
+ * (None, the places of a tuple of results). 2: only of tensors that lie row by row */
 static PyObject *composed(PyObject *module, PyObject *args)
 {
     const char *name, *target = NULL;
     PyObject *params, *defaults, *given = Py_None, *plan = NULL;
-    int exact = 0, others = 0;
+    int exact = 0, others = 0, steps = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "sO!O!|Opi", &name, &PyTuple_Type, &params, &PyDict_Type, &defaults, &given, &exact, &others)) return NULL;
+    if (!PyArg_ParseTuple(args, "sO!O!|Opii", &name, &PyTuple_Type, &params, &PyDict_Type, &defaults, &given, &exact, &others, &steps)) return NULL;
     if (given != Py_None && !PyArg_ParseTuple(given, "zO", &target, &plan)) return NULL;
     const Py_ssize_t count = PyTuple_GET_SIZE(params) - 1;
     const struct recipe *found = NULL;
@@ -324,7 +469,7 @@ static PyObject *composed(PyObject *module, PyObject *args)
     if (!self) return NULL;
     self->vectorcall = composed_call;
     self->recipe = found;
-    self->count = (int)count, self->exact = exact, self->others = others;
+    self->count = (int)count, self->exact = exact, self->others = others, self->steps = steps;
     self->params = PyTuple_GetSlice(params, 1, count + 1);
     self->defaults = Py_NewRef(defaults);
     self->target = plan && !target ? Py_NewRef(Py_None) : PyUnicode_InternFromString(plan ? target : found->target);

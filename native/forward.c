@@ -39,6 +39,9 @@ static int take(const Operation *self, struct call *c, int *number)
             if (is_readable(value, c->inference)) {
                 c->raw[i] = Py_NewRef(SLOT(value, at.data));
                 c->owned[i] = 1;
+            } else if (is_whole(value) && is_lazy(SLOT(value, at.data)) && is_counted(value) && self->view != ALWAYS_VIEW && self->view != PERHAPS_VIEW && !self->writes) {
+                if (!(c->raw[i] = lazy_numbers(SLOT(value, at.data)))) return 0;
+                c->owned[i] = 1;
             } else if ((self->numbers >> i & 1) && *number < 0 && is_number(self, value)) *number = i;
             else return 0;
             break;
@@ -310,6 +313,13 @@ static int decides(PyArrayObject *a)
     return 1;
 }
 
+/* The tensor that was passed as argument `i`, as it lay in memory: not converted, but computed where it is a lazy conjugate. */
+static PyArrayObject *as_given(const struct call *c, int i)
+{
+    PyObject *array = SLOT(c->args[i], at.data);
+    return (PyArrayObject *)(is_lazy(array) ? c->raw[i] : array);
+}
+
 /* Whether a result obviously lies in memory as its operands do: all row by row, or all with the same steps; or as the
  * first of them, where that decides. */
 int in_order(const Operation *self, const struct call *c, PyArrayObject *y)
@@ -318,7 +328,7 @@ int in_order(const Operation *self, const struct call *c, PyArrayObject *y)
     int alike = 1, whole = rows, first = 1;
     for (int i = 0; i < self->params && (alike || whole); i++) {
         if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !c->owned[i]) continue;
-        PyArrayObject *a = (PyArrayObject *)SLOT(c->args[i], at.data); /* as it was given, not converted */
+        PyArrayObject *a = as_given(c, i);
         whole = whole && descends(a);
         alike = alike && PyArray_NDIM(a) == n && PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(y), n) &&
                 PyArray_CompareLists(PyArray_STRIDES(a), PyArray_STRIDES(y), n);
@@ -333,8 +343,8 @@ static PyArrayObject *deciding(const Operation *self, const struct call *c, PyAr
 {
     for (int i = 0; i < self->params; i++) {
         if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !c->owned[i]) continue;
-        PyObject *a = SLOT(c->args[i], at.data);
-        return PyArray_CheckExact(a) && PyArray_SAMESHAPE((PyArrayObject *)a, y) && decides((PyArrayObject *)a) ? (PyArrayObject *)a : NULL;
+        PyArrayObject *a = as_given(c, i);
+        return PyArray_SAMESHAPE(a, y) && decides(a) ? a : NULL;
     }
     return NULL;
 }
@@ -380,7 +390,7 @@ PyObject *ordered(const Operation *self, const struct call *c, PyObject *y)
     PyObject *operands = PyList_New(0), *found = NULL;
     for (int i = 0; operands && i < self->params; i++)
         if ((self->kind[i] == TENSOR || self->kind[i] == OPTIONAL) && c->owned[i] &&
-            PyList_Append(operands, SLOT(c->args[i], at.data)) < 0)
+            PyList_Append(operands, (PyObject *)as_given(c, i)) < 0)
             Py_CLEAR(operands);
     if (operands) found = PyObject_CallFunctionObjArgs(at.in_order_of, y, operands, NULL);
     Py_XDECREF(operands);
@@ -511,6 +521,10 @@ PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *g
         if (d->type_num > NPY_ULONGLONG || !PyArray_ISNBO(d->byteorder) || self->promote == TO_FLOAT) return NULL;
         const int kept = self->writes && self->promote == NO_PROMOTION;
         if (number >= 0 && !kept && (!PyLong_CheckExact(c->args[number]) || d->type_num == NPY_BOOL)) return NULL;
+    }
+    if (self->row && PyList_CheckExact(c->raw[0])) {
+        if ((answer = self->row(c->raw))) return answer;
+        PyErr_Clear();
     }
     const int by_kernel = floating && self->kernel != Py_None && all_defaults(self, c->args);
     /* Where arguments are promoted, a forward expects arrays, and so do most rules of a number that comes first. */

@@ -306,6 +306,24 @@ static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return (PyObject *)out;
 }
 
+/* Whether wengert.arrays.layouts.seems takes it for one whose channels are innermost, or would have to look. */
+static int may_lie_innermost(PyArrayObject *a)
+{
+    const int ndim = PyArray_NDIM(a);
+    if (ndim != 4 && ndim != 5) return 0;
+    return PyArray_STRIDE(a, 1) && PyArray_STRIDE(a, ndim - 1) >= PyArray_STRIDE(a, 1) * PyArray_DIM(a, 1);
+}
+
+PyObject *cat_forward(PyObject *const *raw)
+{
+    PyObject *first = PyList_GET_SIZE(raw[0]) ? PyList_GET_ITEM(raw[0], 0) : NULL, *given[] = {raw[0], raw[1], Py_False};
+    if (!first || !PyArray_CheckExact(first) || !PyLong_CheckExact(raw[1]) || !PyArray_NDIM((PyArrayObject *)first) || may_lie_innermost((PyArrayObject *)first))
+        return NULL;
+    PyObject *found = joined(NULL, given, 3);
+    if (found && !PyArray_CheckExact(found)) Py_CLEAR(found); /* None, or NotImplemented */
+    return found;
+}
+
 /* How many numbers lie before the diagonal `offset`, in all rows: the sum of r + offset, held to [0, columns]. */
 static size before_diagonal(size rows, size offset, size columns)
 {

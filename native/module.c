@@ -72,7 +72,7 @@ PyMODINIT_FUNC PyInit__kernels(void)
         PyModule_AddFunctions(module, sums_methods) < 0 || PyModule_AddFunctions(module, lapack_methods) < 0 || PyModule_AddFunctions(module, factories_methods) < 0 ||
         PyModule_AddFunctions(module, sorting_methods) < 0 || PyModule_AddFunctions(module, distances_methods) < 0 ||
         PyModule_AddFunctions(module, groups_methods) < 0 || PyModule_AddFunctions(module, adaptive_methods) < 0 ||
-        PyModule_AddFunctions(module, margins_methods) < 0 ||
+        PyModule_AddFunctions(module, margins_methods) < 0 || PyModule_AddFunctions(module, lazy_methods) < 0 ||
         PyModule_AddStringConstant(module, "instruction_set", kernels->name) < 0 ||
         elementwise_init(module) < 0 || fast_init(module) < 0 || memory_init(module) < 0 || node_init(module) < 0 || tape_init(module) < 0 || hidden_init(module) < 0 ||
         composed_init(module) < 0) {

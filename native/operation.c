@@ -13,7 +13,7 @@
 /* A forward's answer as an array; takes the reference. */
 PyObject *array_of(PyObject *value)
 {
-    if (PyArray_CheckExact(value)) return value;
+    if (!value || PyArray_CheckExact(value) || is_lazy(value)) return value;
     PyObject *array = PyArray_FromAny(value, NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
     Py_DECREF(value);
     return array;
@@ -21,7 +21,7 @@ PyObject *array_of(PyObject *value)
 
 static int looks_at(PyObject *array, PyObject *source)
 {
-    PyObject *base = PyArray_BASE((PyArrayObject *)array);
+    PyObject *base = is_lazy(array) ? NULL : PyArray_BASE((PyArrayObject *)array);
     return base && (base == source || base == PyArray_BASE((PyArrayObject *)source));
 }
 
@@ -264,9 +264,11 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     for (int i = 0; i < self->params; i++)
         if (self->kind[i] == HOLES) self->kind[i] = LIST, self->holes |= 1 << i;
     if (others != Py_None && (!PyTuple_Check(others) || PyTuple_GET_SIZE(others) != self->params)) self->params = -1;
-    self->early = view == ALWAYS_VIEW || view == PERHAPS_VIEW ? view_forward_of(op) : writes ? NULL : early_forward_of(self->name);
+    self->early = writes ? NULL : view_forward_of(op);
+    if (!self->early && !writes) self->early = early_forward_of(self->name);
     if (!self->early && !writes) self->early = direct_forward_of(self->name);
     if (!self->early && !writes) self->early = places_forward_of(self->name);
+    if (!writes && PyUnicode_CompareWithASCIIString(self->name, "cat") == 0) self->row = cat_forward;
     if (self->params < 0 || self->floats < 0 || self->wrt < 0 || self->live < 0 || self->saved < 0 || self->consts < 0) {
         Py_DECREF(self);
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "operation(): too many parameters");

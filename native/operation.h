@@ -36,6 +36,7 @@ typedef struct {
     int mixes;   /* the tensors that decide the type are those that are brought to it; NO_TRUTHS: only where none is of truth values */
     int halves;  /* how numbers of 16 bits are computed: bits, or 0 for as all others */
     PyObject *(*early)(PyArrayObject *, PyObject *const *); /* a forward of the everyday case, which is asked first, or NULL */
+    PyObject *(*row)(PyObject *const *);                              /* the same, of a list of arrays of one type */
     int writes;  /* 0, or the in-place form: the result goes into the first argument's memory */
     char kind[MAX_PARAMS];
     unsigned char float_at[MAX_PARAMS], wrt_at[MAX_PARAMS], live_at[MAX_PARAMS];
@@ -91,24 +92,31 @@ static inline int is_plain(PyObject *object)
     return type == at.tensor || (PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)at.tensor) && PySet_Contains(at.plain, type) == 1);
 }
 
-/* A plain tensor with an array. */
-static inline int has_array(PyObject *object)
+/* A plain tensor, and one with an array. */
+static inline int is_whole(PyObject *object)
 {
-    return is_plain(object) && SLOT(object, at.data) && PyArray_CheckExact(SLOT(object, at.data)) && SLOT(object, at.vc) && SLOT(object, at.meta) &&
-           SLOT(object, at.edge);
+    return is_plain(object) && SLOT(object, at.data) && SLOT(object, at.vc) && SLOT(object, at.meta) && SLOT(object, at.edge);
 }
 
+static inline int has_array(PyObject *object) { return is_whole(object) && PyArray_CheckExact(SLOT(object, at.data)); }
+
+static inline int is_counted(PyObject *object) { return PyList_CheckExact(SLOT(object, at.vc)) && PyList_GET_SIZE(SLOT(object, at.vc)) >= 1; }
+
 /* One with an ordinary version counter. */
-static inline int is_usable(PyObject *object)
-{
-    return has_array(object) && PyList_CheckExact(SLOT(object, at.vc)) && PyList_GET_SIZE(SLOT(object, at.vc)) >= 1;
-}
+static inline int is_usable(PyObject *object) { return has_array(object) && is_counted(object); }
 
 /* One that may be read in inference mode, or outside of it. */
 static inline int is_readable(PyObject *object, int inference)
 {
     return is_usable(object) || (inference && has_array(object) && SLOT(object, at.vc) == at.uncounted);
 }
+
+/* A lazy conjugate: the class of what `is_lazy` holds for; the memory of one, or the array itself; its numbers as an array of their own,
+ * NULL where they are Python's to compute; and the view of an array that it is. lazy.c */
+int is_lazy(PyObject *array);
+PyArrayObject *memory_behind(PyObject *array);
+PyObject *lazy_numbers(PyObject *array);
+PyObject *conjugated_view(PyArrayObject *a, PyObject *const *args);
 
 /* One call. */
 struct call {
@@ -162,6 +170,9 @@ PyObject *view_of(const Operation *self, const struct call *c);
 view_forward early_forward_of(PyObject *name);
 view_forward direct_forward_of(PyObject *name);
 view_forward places_forward_of(PyObject *name);
+
+/* The forward of `cat` for arrays of one type, given a list of them and where; NULL, perhaps with an error, where Python's has to. layout.c */
+PyObject *cat_forward(PyObject *const *raw);
 
 /* Forwards that early.c knows. counts.c */
 PyObject *trace_forward(PyArrayObject *a, PyObject *const *args);

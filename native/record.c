@@ -9,7 +9,7 @@ static inline int same_number(PyObject *a, PyObject *b)
 
 static PyObject *shape_of(PyObject *array)
 {
-    PyArrayObject *a = (PyArrayObject *)array;
+    PyArrayObject *a = memory_behind(array);
     PyObject *shape = PyTuple_New(PyArray_NDIM(a));
     for (int i = 0; shape && i < PyArray_NDIM(a); i++) PyTuple_SET_ITEM(shape, i, PyLong_FromSsize_t(PyArray_DIM(a, i)));
     if (shape && PyArray_NDIM(a)) PyObject_GC_UnTrack(shape);
@@ -71,7 +71,7 @@ static int new_accumulator(PyObject *t, PyObject *meta, PyObject *known, Edge *e
     put(node, at.variable, Py_NewRef(t));
     ((Node *)node)->seq = number;
     ((Node *)node)->shape = shape;
-    ((Node *)node)->dtype = Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array));
+    ((Node *)node)->dtype = Py_NewRef((PyObject *)PyArray_DESCR(memory_behind(array)));
     if (!(reference = PyWeakref_NewRef(node, NULL))) {
         Py_DECREF(known);
         Py_DECREF(node);
@@ -125,7 +125,7 @@ int edge_of(PyObject *t, Edge *to)
 /* The shape of `array`: the tuple that the node of an input (or NULL) already has, if that is the same. */
 static PyObject *shape_among(PyObject *array, PyObject *input)
 {
-    PyArrayObject *a = (PyArrayObject *)array;
+    PyArrayObject *a = memory_behind(array);
     const int ndim = PyArray_NDIM(a);
     PyObject *shape = input ? ((Node *)input)->shape : NULL;
     if (shape && PyTuple_CheckExact(shape) && PyTuple_GET_SIZE(shape) == ndim) {
@@ -301,7 +301,7 @@ int record(const Operation *self, const struct call *c)
     if (all > MAX_PARAMS && !(outputs = PyMem_Malloc(all * sizeof *outputs))) goto done;
     for (Py_ssize_t i = 0; i < all; i++) {
         PyObject *t = PyTuple_GET_ITEM(c->results, self->outputs ? self->live_at[i] : i);
-        const int type = PyArray_TYPE((PyArrayObject *)SLOT(t, at.data));
+        const int type = PyArray_TYPE(memory_behind(SLOT(t, at.data)));
         if (!self->outputs || PyTypeNum_ISFLOAT(type) || PyTypeNum_ISCOMPLEX(type) || PyTypeNum_ISUSERDEF(type) /* bfloat16 */) outputs[count++] = t;
     }
     if (!count) {
@@ -327,7 +327,7 @@ int record(const Operation *self, const struct call *c)
         PyObject *array = SLOT(outputs[0], at.data), *shape = shape_among(array, edges[0].node);
         if (!shape) goto done;
         fields->shape = shape;
-        fields->dtype = Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array));
+        fields->dtype = Py_NewRef((PyObject *)PyArray_DESCR(memory_behind(array)));
     } else {
         PyObject *shapes = PyTuple_New(count), *types = PyTuple_New(count);
         for (Py_ssize_t i = 0; shapes && types && i < count; i++) {

@@ -355,6 +355,29 @@ static PyObject *diagonal(PyArrayObject *a, PyObject *const *args)
     return make(a, &w);
 }
 
+static PyObject *indexed(PyArrayObject *a, PyObject *const *args)
+{
+    struct window w;
+    int last;
+    PyObject *key = read_plain_key(a, args[1], &w, &last);
+    if (!key) return NULL;
+    Py_DECREF(key);
+    return make(a, &w);
+}
+
+static PyObject *narrowed(PyArrayObject *a, PyObject *const *args)
+{
+    struct window w = {.ndim = PyArray_NDIM(a), .data = PyArray_BYTES(a)};
+    const int dim = read_axis(args[1], w.ndim);
+    if (dim < 0 || !PyLong_CheckExact(args[2]) || !PyLong_CheckExact(args[3])) return NULL;
+    const Py_ssize_t start = PyLong_AsSsize_t(args[2]), length = PyLong_AsSsize_t(args[3]);
+    if (start < 0 || length < 1 || length > PyArray_DIM(a, dim) - start || PyErr_Occurred()) return NULL;
+    memcpy(w.shape, PyArray_DIMS(a), w.ndim * sizeof *w.shape);
+    memcpy(w.strides, PyArray_STRIDES(a), w.ndim * sizeof *w.strides);
+    w.shape[dim] = length, w.data += start * w.strides[dim];
+    return make(a, &w);
+}
+
 static PyObject *as_pairs(PyArrayObject *a, PyObject *const *args)
 {
     (void)args;
@@ -382,9 +405,10 @@ static PyObject *of_pairs(PyArrayObject *a, PyObject *const *args)
 view_forward view_forward_of(PyObject *op)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
-        {"view", viewed}, {"reshape", viewed}, {"unsqueeze", unsqueezed}, {"expand", expanded}, {"permute", permuted}, {"transpose", transposed},
+        {"view", viewed}, {"reshape", viewed}, {"unsafe_view", viewed}, {"unsqueeze", unsqueezed}, {"expand", expanded}, {"permute", permuted}, {"transpose", transposed},
         {"t", matrix_transposed}, {"numpy_T", matrix_transposed}, {"squeeze", squeezed}, {"diagonal", diagonal},
-        {"view_as_real", as_pairs}, {"view_as_complex", of_pairs},
+        {"view_as_real", as_pairs}, {"conj", conjugated_view},
+        {"basic_index", indexed}, {"narrow", narrowed}, {"view_as_complex", of_pairs},
     };
     PyObject *name = PyObject_GetAttrString(op, "name");
     view_forward found = NULL;

@@ -331,3 +331,44 @@ def test_numpy_of_a_lazy_tensor_is_computed_and_read_only():
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
     assert np.asarray(x.conj()).tolist() == [1 - 2j]
+
+
+def test_operators_take_conjugates_as_their_numbers(torch):
+    x = torch.randn(3, 3, dtype=torch.complex128)
+    calls = [lambda t: t * t, lambda t: x + t, lambda t: t.sum(1), lambda t: x @ t, lambda t: torch.stack([t, x]),
+        lambda t: t.t(), lambda t: t[1:, 0], lambda t: t.exp(), lambda t: t.abs(), lambda t: t * 2j, lambda t: 1 - t,
+        lambda t: torch.where(t.real > 0, t, x), lambda t: t.reshape(-1), lambda t: t.to(torch.complex64),
+        lambda t: t.clone()]
+    for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+        with mode():
+            for source in (x, x.t(), x[:, ::2].expand(3, 2), x[:0], x[0, 0]):
+                for f in calls if source.shape == x.shape else calls[:1]:
+                    for _ in range(2):
+                        found, expected = f(source.conj()), f(source.conj_physical())
+                        assert torch.equal(found, expected) and found.shape == expected.shape
+                        assert found.is_inference() == (mode is torch.inference_mode and not found._is_view())
+
+
+def test_histories_of_conjugates(torch):
+    for made in (lambda: torch.randn(3, dtype=torch.complex128, requires_grad=True),
+            lambda: torch.randn(3, dtype=torch.complex128).conj().requires_grad_()):
+        x = made()
+        y = x * x.conj()
+        y.backward(torch.ones_like(y))
+        assert torch.allclose(x.grad, 2 * x.detach()) and y.grad_fn.name() == "MulBackward0"
+        assert x.conj().grad_fn.name() == "ConjBackward0"
+        assert torch.autograd.gradcheck(lambda t: t.conj() * t.exp(), (x,))
+    x = made()
+    c = (x * 1).conj()
+    y = c * c
+    c.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.abs().sum().backward()
+    z = x.detach().clone()
+    z.mul_(z.conj())
+    assert torch.allclose(z, x.detach().abs().square() + 0j)
+    leaf = torch.randn(3, dtype=torch.complex128, requires_grad=True)
+    with torch.no_grad():
+        w = leaf.conj()
+    with pytest.raises(RuntimeError, match="no_grad mode"):
+        w.add_(1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import kernels
 from .array_likes import ARRAYS, Window, as_array
 from .dtypes import RARE_IN_USE
 from .float8 import converted, imag_of, real_of
@@ -109,6 +110,8 @@ class Lazy(Window):
 
 
 ARRAYS.add(Lazy)
+if kernels.available:
+    kernels._native._kernels.lazy_class(Lazy)  # type: ignore[union-attr]
 
 
 def seen(window: Any, conjugated: bool, negated: bool) -> Any:

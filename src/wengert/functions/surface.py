@@ -57,11 +57,16 @@ def assemble() -> None:
                 _place(name, op, place)
     for methods in (creation.METHODS, conversion.METHODS, random.METHODS, overloads.METHODS):
         for n, f in methods.items():
-            short = native_composed(n, ("self", "other"), {}) if n in conversion.OF_OTHERS else None
-            setattr(Tensor, n, first_native(short, f if n in _EVERYDAY else reporting(f, 1)))
+            setattr(Tensor, n, _shortest(n, f if n in _EVERYDAY else reporting(f, 1)))
     _place_functions()
     _attach_special_methods()
     _settle()
+
+
+def _shortest(name: str, f: Any) -> Any:
+    """``f``, before which the native short cut of that name is asked, if it has one."""
+    params = ("self", "other") if name in conversion.OF_OTHERS else ("self",) if name == "conj" else None
+    return f if params is None else first_native(native_composed(name, params, {}), f)
 
 
 def _attach_method(name: str, op: Any) -> None:
@@ -84,7 +89,7 @@ def _place_functions() -> None:
     # one for each function in all namespaces; operators handle overrides themselves
     asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
-        PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else f
+        PLACES["torch"][n] = asking.setdefault(f, overridable(_shortest(n, f))) if n not in _WITHOUT_TENSORS else f
     for n, f in overloads.FUNCTIONAL.items():
         PLACES["functional"][n] = overridable(f) if n in _APART else asking.setdefault(f, overridable(f))
     for n in ("detach", "detach_", "fill_", "zero_"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate, combinations_with_replacement
 from itertools import combinations as _combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,11 @@ from .errors import common_shape
 from .operator import Array, Arrays, family
 from .refusals import unsupported
 from .shape import written
+from .steps import Steps, taken
 from .views import axis, dims_of, no_dimensions, unseen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 operator, composite = family("torch", "Tensor")
 
@@ -27,35 +31,54 @@ operator, composite = family("torch", "Tensor")
 # -- joining in given directions ---------------------------------------------------------------------------------------
 
 
-def _joined(name: str, aliases: tuple[str, ...], least: Any, dim_of: Any, text: str) -> None:
-    @composite(name=name, aliases=aliases, places=("torch",))
+#: The views that bring a tensor of so many dimensions (the place in a row) to as many as the key says: of three, a
+#: vector lies along the second, a matrix in the first two.
+_GROWN: dict[int, tuple[tuple[Any, ...], ...]] = {1: ((("reshape", (1,)),),),
+    2: ((("reshape", (1, 1)),), (("unsqueeze", 0),)),
+    3: ((("reshape", (1, 1, 1)),), (("unsqueeze", 0), ("unsqueeze", -1)), (("unsqueeze", -1),))}
+_COLUMNS = ((("reshape", (-1, 1)),),) * 2
+
+
+def _views(grown: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
+    return grown[ndim] if ndim < len(grown) else ()  # type: ignore[no-any-return]
+
+
+def _joined(name: str, aliases: tuple[str, ...], grown: Any, dim_of: Any, text: str) -> None:
+    def plan(shapes: Sequence[tuple[int, ...]]) -> Steps:
+        steps: list[Any] = []
+        places = list(range(len(shapes)))
+        for i, shape in enumerate(shapes):
+            for view, *how in _views(grown, len(shape)):
+                steps.append((view, places[i], *how))
+                places[i] = len(shapes) + len(steps) - 1
+        return (*steps, ("cat", places, dim_of(len(shapes[0]))))
+
+    @composite(name=name, aliases=aliases, places=("torch",), plan=(("cat", "reshape", "unsqueeze"), plan))
     def join(F, tensors):
         if not isinstance(tensors, (list, tuple)):
             raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
                 f"{type(tensors).__name__}")
-        row = least(F, list(tensors)) if all(hasattr(x, "ndim") for x in tensors) else tensors  # which ``cat`` refuses
-        if not row:
+        if not tensors:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
-        return F.cat(row, dim_of(row[0]))
+        if not all(hasattr(x, "ndim") for x in tensors):
+            return F.cat(tensors, 0)  # which refuses them
+        return taken(F, plan([x.shape for x in tensors]), tensors)
 
     join.doc = f"Tensors one after another {text}."
 
 
-_joined("hstack", (), lambda F, row: F.atleast_1d(row), lambda x: int(x.ndim > 1), "along columns (vectors end to end)")
-_joined("vstack", ("row_stack",), lambda F, row: F.atleast_2d(row), lambda x: 0, "along rows; vectors are rows")
-_joined("dstack", (), lambda F, row: F.atleast_3d(row), lambda x: 2, "along the third dimension")
-_joined("column_stack", (), lambda F, row: [F.reshape(x, (-1, 1)) if x.ndim < 2 else x for x in row], lambda x: 1,
-    "as columns")
+_joined("hstack", (), _GROWN[1], lambda ndim: int(ndim > 1), "along columns (vectors end to end)")
+_joined("vstack", ("row_stack",), _GROWN[2], lambda ndim: 0, "along rows; vectors are rows")
+_joined("dstack", (), _GROWN[3], lambda ndim: 2, "along the third dimension")
+_joined("column_stack", (), _COLUMNS, lambda ndim: 1, "as columns")
 
 
-def _cube(F: Any, x: Any) -> Any:
-    """Three dimensions of fewer: a vector lies along the second, a matrix in the first two."""
-    if x.ndim == 2:
-        return F.unsqueeze(x, -1)
-    return F.unsqueeze(F.unsqueeze(x, 0), -1) if x.ndim else F.reshape(x, (1, 1, 1))
+def _at_least(n: int) -> None:
+    def grow(F: Any, x: Any) -> Any:
+        for view, how in _views(_GROWN[n], x.ndim):
+            x = getattr(F, view)(x, how)
+        return x
 
-
-def _at_least(n: int, grow: Any) -> None:
     @composite(name=f"atleast_{n}d", places=("torch",))
     def widen(F, *tensors):
         if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
@@ -66,9 +89,8 @@ def _at_least(n: int, grow: Any) -> None:
     widen.doc = f"Each tensor with at least {n} dimension{'s' * (n > 1)}, as a view."
 
 
-_at_least(1, lambda F, x: x if x.ndim else F.reshape(x, (1,)))
-_at_least(2, lambda F, x: x if x.ndim > 1 else F.unsqueeze(x, 0) if x.ndim else F.reshape(x, (1, 1)))
-_at_least(3, lambda F, x: x if x.ndim > 2 else _cube(F, x))
+for _n in _GROWN:
+    _at_least(_n)
 
 
 def _blocks(shapes: Any) -> list[tuple[slice, slice]]:

@@ -23,6 +23,7 @@ from .matmul import mT
 from .operator import Array, family
 from .pointwise import no_derivative
 from .refusals import inexact, same_width
+from .steps import Steps, taken
 from .views import axis
 
 operator, composite = family("linalg")
@@ -38,7 +39,34 @@ def linalg_matmul(F, input, other):
     return F.matmul(input, other)
 
 
-@composite
+def _chain(shapes: Any) -> Steps:
+    """The steps to the product of several matrices, of which the first and the last may be vectors."""
+    steps: list[Any] = []
+    places, n = list(range(len(shapes))), len(shapes)
+    for i in (0, n - 1):
+        if len(shapes[i]) == 1:
+            steps.append(("unsqueeze", i, -1 if i else 0))
+            places[i] = n + len(steps) - 1
+    sizes = [1 if len(shapes[0]) == 1 else shapes[0][0], *(shape[0] for shape in shapes[1:])]
+    split = _order([*sizes, 1 if len(shapes[-1]) == 1 else shapes[-1][1]])
+
+    def product(i: int, j: int) -> int:
+        if i == j:
+            return places[i]
+        k = split[i][j]
+        steps.append(("matmul", (product(i, k), product(k + 1, j))))
+        return n + len(steps) - 1
+
+    whole = product(0, n - 1)
+    return (*steps, ("view", whole, (*shapes[0][:-1], *shapes[-1][1:])))
+
+
+def _chain_plan(shapes: Any) -> Steps | None:
+    ends = len(shapes) > 1 and all(len(shapes[i]) in (1, 2) for i in (0, -1))
+    return _chain(shapes) if ends and all(len(shape) == 2 for shape in shapes[1:-1]) else None
+
+
+@composite(plan=(("matmul", "unsqueeze", "view"), _chain_plan))
 def linalg_multi_dot(F, tensors):
     """The product of several matrices, in the cheapest order; the first and the last may be vectors.
 
@@ -64,13 +92,7 @@ def linalg_multi_dot(F, tensors):
         if x.shape[-1] != y.shape[0]:
             raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(x.shape)} and {list(y.shape)} "
                 "cannot be multiplied")
-    shape = (*row[0].shape[:-1], *row[-1].shape[1:])
-    if row[0].ndim == 1:
-        row[0] = F.unsqueeze(row[0], 0)
-    if row[-1].ndim == 1:
-        row[-1] = F.unsqueeze(row[-1], -1)
-    split = _order([*(x.shape[0] for x in row), row[-1].shape[1]])
-    return F.view(_product(F, row, split, 0, n - 1), shape)
+    return taken(F, _chain([tuple(x.shape) for x in row]), row)
 
 
 def _order(sizes: list[int]) -> list[list[int]]:
@@ -86,13 +108,6 @@ def _order(sizes: list[int]) -> list[list[int]]:
                 (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k * late) for k in range(i, j))
             split[i][j] *= late
     return split
-
-
-def _product(F: Any, row: list[Any], split: list[list[int]], i: int, j: int) -> Any:
-    if i == j:
-        return row[i]
-    k = split[i][j]
-    return F.matmul(_product(F, row, split, i, k), _product(F, row, split, k + 1, j))
 
 
 # -- vectors ----------------------------------------------------------------------------------------------------------
@@ -173,18 +188,22 @@ def linalg_diagonal(F, A, *, offset=0, dim1=-2, dim2=-1):
 # -- Kronecker products, covariance -----------------------------------------------------------------------------------
 
 
-@legacy
+def _kron(a: tuple[int, ...], b: tuple[int, ...]) -> Steps:
+    n = max(len(a), len(b))
+    a, b = ((1,) * (n - len(x)) + tuple(x) for x in (a, b))
+    return (("unsafe_view", 0, tuple(k for size in a for k in (size, 1))),
+        ("unsafe_view", 1, tuple(k for size in b for k in (1, size))), ("mul", (2, 3)),
+        ("unsafe_view", 4, tuple(i * j for i, j in zip(a, b))))
+
+
+@legacy(plan=(("mul", "unsafe_view"), _kron, False, 1))
 def kron(F, input, other):
     """The Kronecker product: a block ``input[i, j] * other`` for every element of ``input``.
 
     >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """
-    n = max(input.ndim, other.ndim)
-    a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (input, other))
-    left = F.unsafe_view(input, tuple(k for size in a for k in (size, 1)))
-    right = F.unsafe_view(other, tuple(k for size in b for k in (1, size)))
-    return F.unsafe_view(left * right, tuple(i * j for i, j in zip(a, b)))
+    return taken(F, _kron(input.shape, other.shape), (input, other))
 
 
 def _weights(F: Any, w: Any, n: int, name: str, kinds: str, kind: str) -> None:

@@ -12,9 +12,13 @@ from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
 from ..arrays.dtypes import F32, c_name, is_half, scalar_name
 from .errors import broadcast_message
 from .operator import Array, family
+from .pointwise import conjugate
 from .refusals import unsupported
+from .steps import Steps, taken
 
 operator, composite = family("torch", "Tensor")
+
+_CONTRACTS = ("dot", "matmul", "permute", "reshape")
 
 
 def mT(x: Any) -> Any:
@@ -224,13 +228,18 @@ def dot(input: Array, tensor: Array):
     return product(input, tensor)
 
 
-@composite(node="VdotBackward0", whole=("input", "other"), plan=("dot", lambda shape, other: (), True, 1))
-def vdot(F, input, other):
+@operator(grad=dict(input=lambda F, g, other: conjugate(F, g) * other, other=lambda F, g, input: g * input),
+    wirtinger=True)
+def vdot(input: Array, other: Array):
     """Inner product with the first vector conjugated."""
-    return F.dot(F.conj_physical(input) if F.is_complex(input) else input, other)
+    return dot.forward(np.conjugate(input) if input.dtype.kind == "c" else input, other)
 
 
-@composite
+def _inner_plan(a: tuple[int, ...], b: tuple[int, ...]) -> Steps | None:
+    return _tensordot_plan(a, b, ((-1,), (-1,))) if a and b and a[-1] == b[-1] else None
+
+
+@composite(plan=(_CONTRACTS, _inner_plan, True, 1))
 def inner(F, input, other):
     """Sum of products over the last dimensions."""
     if input.ndim == 0 or other.ndim == 0:
@@ -380,6 +389,36 @@ def chain_matmul(F, *matrices):
     return F.linalg_multi_dot(list(matrices[0]) if len(matrices) == 1 else list(matrices))
 
 
+def _contraction(a: Any, b: Any, left: list[int], right: list[int]) -> tuple[Steps, bool]:
+    """The steps to the sum over these dimensions of tensors of the shapes ``a`` and ``b``, and whether it is a product
+    of vectors, both of which must lie row by row.
+    """
+    free_a, free_b = ([i for i in range(len(x)) if i not in over] for x, over in ((a, left), (b, right)))
+    shape = (*[a[i] for i in free_a], *[b[j] for j in free_b])
+    n, m, k = prod(shape[: len(free_a)]), prod(shape[len(free_a) :]), prod(a[i] for i in left)
+    vectors = n == 1 == m
+    steps: list[Any] = [("permute", 0, (*free_a, *left)), ("permute", 1, (*right, *free_b))]
+    places = [2, 3]
+    for i, (x, matrix) in enumerate(((a, (n, k)), (b, (k, m)))):
+        if not vectors or len(x) != 1:
+            steps.append(("reshape", places[i], (k,) if vectors else matrix))
+            places[i] = len(steps) + 1
+    steps.append(("dot" if vectors else "matmul", tuple(places)))
+    return (*steps, ("reshape", len(steps) + 1, shape)), vectors
+
+
+def _tensordot_plan(a: tuple[int, ...], b: tuple[int, ...], dims: Any) -> Steps | None:
+    if isinstance(dims, int) and not 0 < dims <= min(len(a), len(b)):
+        return None
+    rows = dims if isinstance(dims, tuple) else (range(len(a) - dims, len(a)), range(dims))
+    left, right = ([i % len(x) for i in row] for x, row in zip((a, b), rows))
+    if len(left) != len(right) or any(a[i] != b[j] for i, j in zip(left, right)):
+        return None
+    steps, vectors = _contraction(a, b, left, right)
+    lie = [[i for i in order if x[i] != 1] for x, (_, _, order) in zip((a, b), steps)]
+    return None if vectors and any(order != sorted(order) for order in lie) else steps
+
+
 def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
     """The dimensions of ``a`` and of ``b`` that ``tensordot`` sums over, pair by pair."""
     if isinstance(dims, int) or (hasattr(dims, "numel") and dims.numel() == 1 and not isinstance(dims, (list, tuple))):
@@ -399,7 +438,7 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
     return left, right
 
 
-@composite
+@composite(plan=(_CONTRACTS, _tensordot_plan, True, 1))
 def tensordot(F, a, b, dims=2):
     """Contract dimensions ``dims`` of ``a`` with those of ``b`` (an int: the last of ``a`` with the first of ``b``)."""
     left, right = _contracted(a, b, dims)
@@ -414,12 +453,9 @@ def tensordot(F, a, b, dims=2):
     for i, j in zip(left, right):  # a dimension of size 1 against a longer one: sum the longer
         if a.shape[i] != b.shape[j]:
             a, b = (a, summed(b, j, True)) if a.shape[i] == 1 else (summed(a, i, True), b)
-    free_a, free_b = [i for i in range(a.ndim) if i not in left], [j for j in range(b.ndim) if j not in right]
-    shape = (*[a.shape[i] for i in free_a], *[b.shape[j] for j in free_b])
-    n, m, k = prod(shape[: len(free_a)]), prod(shape[len(free_a) :]), prod(a.shape[i] for i in left)
-    a, b = F.permute(a, (*free_a, *left)), F.permute(b, (*right, *free_b))
-    if n != 1 or m != 1:
-        return F.reshape(F.matmul(F.reshape(a, (n, k)), F.reshape(b, (k, m))), shape)
-    if all(x.flags.c_contiguous if F.raw else x.is_contiguous() for x in (a, b)):  # a product of vectors
-        return F.reshape(F.dot(F.flatten(a), F.flatten(b)), shape)
-    return F.reshape(summed(F.squeeze(a) * F.squeeze(b)), shape)
+    steps, vectors = _contraction(a.shape, b.shape, left, right)
+    if vectors:
+        turned = [F.permute(x, order) for x, (_, _, order) in zip((a, b), steps)]
+        if not all(x.flags.c_contiguous if F.raw else x.is_contiguous() for x in turned):
+            return F.reshape(summed(F.squeeze(turned[0]) * F.squeeze(turned[1])), steps[-1][-1])
+    return taken(F, steps, (a, b))

@@ -68,10 +68,10 @@ the rules of that operator, or ``"replayed"``, and the expression is recorded an
 (``("replayed", kernel)``: unless ``kernel(g, needs, ...)`` may compute it, on arrays).
 ``by_example=True`` if it looks at the numbers of its arguments (a mapped function calls it for each example).
 ``plan=("operator", function)`` where an everyday call is one call of that operator on the first argument (of its
-results, the first): ``function`` makes the operator's other arguments of the shape of the first and the composite's
-other arguments, or None where it is more. The extension remembers what it gave (``native/composed.c``). With a third
-element ``True`` it is so only where nothing is recorded. A fourth says how many parameters after the first are tensors,
-or None, which the operator takes as well; ``function`` gets their shapes. If the name is None, it gives that first.
+results, the first): ``function`` makes its other arguments of the shape of the first and the composite's others, or
+None where it is more. With a third element ``True`` it is so only where nothing is recorded. A fourth says how many
+parameters after the first are tensors, or None, which the operator takes as well; ``function`` gets their shapes. If
+the name is None, it gives that first; if it is a tuple of names, steps (``ops/steps.py``, ``native/composed.c``).
 """
 
 from __future__ import annotations

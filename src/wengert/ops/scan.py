@@ -13,6 +13,7 @@ from ..arrays.reduce import wide_type
 from .operator import Array, family
 from .reduce import ordered
 from .refusals import only
+from .steps import Steps, taken
 from .views import axis, dims_of
 
 operator, composite = family("torch", "Tensor", layout="rows")
@@ -171,7 +172,25 @@ def _sides(F: Any, x: Any, dim: int) -> tuple[Any, Any]:
     return F.narrow(x, dim, 0, n), F.narrow(x, dim, min(1, x.shape[dim]), n)
 
 
-@composite
+def _differences(shape: tuple[int, ...], n: int, dim: int) -> Steps:
+    """The steps to the ``n``-th differences, of at most as many as there are places."""
+    steps: list[Any] = []
+    size = shape[dim]
+    for k in range(min(n, size)):
+        at, left = len(steps), max(size - k - 1, 0)
+        steps += [("narrow", at, dim, 0, left), ("narrow", at, dim, 1, left), ("sub", (at + 2, at + 1))]
+    return tuple(steps)
+
+
+def _diff_plan(shape: tuple[int, ...], n: int, dim: int, prepend: None, append: None) -> Steps | None:
+    usual = shape and prepend is None and append is None and 0 < n < min(_FEW, shape[axis(dim, len(shape))])
+    return _differences(shape, n, axis(dim, len(shape))) if usual else None
+
+
+_FEW = 10
+
+
+@composite(plan=(("narrow", "sub"), _diff_plan))
 def diff(F, input, n=1, dim=-1, prepend=None, append=None):
     """The ``n``-th difference of neighbours along ``dim``, after ``prepend`` and ``append`` are joined on.
 
@@ -195,9 +214,11 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
     if n == 0:
         return F.copy(F.new_zeros(input, tuple(input.shape)), input)
     x = F.cat([x for x in (prepend, input, append) if x is not None], dim) if ends else input
+    if F.dtype_of(x).kind != "b":
+        return taken(F, _differences(x.shape, n, dim), (x,))
     for _ in range(min(n, x.shape[dim])):
         earlier, later = _sides(F, x, dim)
-        x = later != earlier if F.dtype_of(x).kind == "b" else later - earlier
+        x = later != earlier
     return x
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise, repeat
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ..arrays.errors import as_is
 from ..arrays.layouts import inside_out, outside_in, seems
 from .operator import Array, Arrays, family
 from .views import axis, no_dimensions, resolve_shape
+
+if TYPE_CHECKING:
+    from .steps import Steps
 
 operator, composite = family("torch", "Tensor")
 
@@ -279,7 +282,11 @@ def split_with_sizes(tensor: Array, split_sizes, dim=0):
 
 
 def _chunks(kind: str, text: str) -> None:
-    @composite(name=f"{kind}chunk")
+    def plan(shape: tuple[int, ...], chunks: int, dim: int) -> Steps | None:
+        size = -(-shape[axis(dim, len(shape))] // chunks) if shape and chunks > 0 else 0
+        return ((f"{kind}split", 0, size, dim),) if size else None
+
+    @composite(name=f"{kind}chunk", plan=((f"{kind}split",), plan))
     def chunk(F, input, chunks, dim=0):
         if not input.ndim:
             raise RuntimeError("chunk expects at least a 1-dimensional tensor")
@@ -297,7 +304,28 @@ _chunks("", "At most ``chunks`` views of equal length along ``dim``, the last on
 _chunks("unsafe_", "``chunk`` into copies that may be written to.")
 
 
-@composite
+_FEW_PARTS = 24
+
+
+def _cuts(n: int, where: Any) -> list[int]:
+    """Where ``n`` places begin to be others' and end: so many parts of nearly equal length, or cuts before places."""
+    if isinstance(where, int):
+        small, longer = divmod(n, where)
+        where = [(i * small) + min(i, longer) for i in range(1, where)]
+    return [0, *where, n]
+
+
+def _parts_of(shape: tuple[int, ...], where: Any, dim: int = 0) -> Steps | None:
+    """The steps to the parts of a tensor, unless there are many or none."""
+    if not shape or not 0 < (where if isinstance(where, int) else len(where) + 1) <= _FEW_PARTS:
+        return None
+    d = axis(dim, len(shape))
+    cuts = _cuts(shape[d], where)
+    return (*(("basic_index", 0, _key(d, len(shape), slice(a, b))) for a, b in pairwise(cuts)),
+        (None, tuple(range(1, len(cuts)))))
+
+
+@composite(plan=(("basic_index",), _parts_of))
 def tensor_split(F, input, indices_or_sections, dim=0):
     """Views along ``dim``: so many of nearly equal length, or cut before the given places.
 
@@ -324,14 +352,17 @@ def tensor_split(F, input, indices_or_sections, dim=0):
             raise RuntimeError(f"number of sections must be larger than 0, got {where}")
         if where > 2**24:
             raise RuntimeError(f"tensor_split: a list of {where} parts does not fit into memory")
-        small, longer = divmod(n, where)
-        where = [(i * small) + min(i, longer) for i in range(1, where)]
-    cuts = [0, *where, n]
-    return tuple(F.basic_index(input, _key(d, input.ndim, slice(a, b))) for a, b in pairwise(cuts))
+    return tuple(F.basic_index(input, _key(d, input.ndim, slice(a, b))) for a, b in pairwise(_cuts(n, where)))
 
 
 def _directional(name: str, least: int, dim_of: Any, text: str) -> None:
-    @composite(name=name)
+    def plan(shape: tuple[int, ...], where: Any) -> Steps | None:
+        dim = dim_of(len(shape))
+        if len(shape) < least or (isinstance(where, int) and (where <= 0 or shape[dim] % where)):
+            return None
+        return _parts_of(shape, where, dim)
+
+    @composite(name=name, plan=(("basic_index",), plan))
     def cut(F, input, indices_or_sections):
         if input.ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "

@@ -187,7 +187,7 @@ def fast(op: Operator) -> bool:
 def node_maker(op: Operator) -> type[OpNode]:
     """The class of its nodes: a fast one where they are given one gradient, and give one for each of ``wrt``."""
     single = op.outputs is not ... and len(op.differentiable) == 1 and not {*op.tensor_lists} & {*op.wrt}
-    return fast_node(op) if single and not op.lazy else node_class(op)
+    return fast_node(op) if single else node_class(op)
 
 
 def _defaults(op: Operator, kind: str) -> tuple[Any, Any]:

@@ -76,6 +76,8 @@ def _short_cut(op: Composite, params: tuple[str, ...]) -> Any:
         return native_composed(op.name, params, op.defaults)
     (target, plan), more = op.plan[:2], op.plan[2:]
     unrecorded, tensors = more[:1] == (True,), more[1] if more[1:] else 0
+    if type(target) is tuple:
+        return native_composed(op.name, params, op.defaults, (None, plan), True, tensors, 1 + unrecorded)
     exact = not unrecorded and op.node in (None, getattr(TABLE.get(target), "node_name", None))
     return native_composed(op.name, params, op.defaults, (target, plan), exact, tensors)
 
@@ -104,13 +106,15 @@ def _known(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _runner(op: Composite) -> Callable[[tuple[Any, ...], dict[str, Any], Any], Any]:
     """What runs the composite ``op``: its definition, then what makes its result one operator's."""
     define = op.define if not op.by_example else by_example(op.define)
-    planned = op.plan[0] if op.plan is not None else None
+    first = (op.plan or (None,))[0]
+    planned = first if type(first) is tuple else () if first is None else (first,)
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         if op.flags and (kwargs or len(args) > op.flags[0][1]):  # else none is given
             refuse_flags(op, args, kwargs)
-        if planned is not None and planned not in classes.NATIVE_CALLS:
-            functions.compile_stub(function(planned))  # which the definition may not call
+        for name in planned:
+            if name not in classes.NATIVE_CALLS:
+                functions.compile_stub(function(name))  # which the definition may not call
         since = next_sequence() if op.whole else 0
         found = define(TRACED_OPS, *args, **kwargs)
         if op.layout is not None:

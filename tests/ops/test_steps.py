@@ -1,0 +1,143 @@
+"""Composites that are a few operators in a row, by the plan that the extension remembers, against their definitions."""
+
+from __future__ import annotations
+
+import pytest
+
+import wengert as torch
+from wengert.ops.operator import TABLE
+from wengert.tensor.functions import function
+from wengert.tensor.native_call import available
+
+pytestmark = pytest.mark.skipif(not available, reason="the extension was not built")
+
+#: The shapes of the tensors (a list: one argument), and the further arguments.
+CALLS = {
+    "hstack": [([(3, 4), (3, 2)],), ([(3,), (2,)],), ([(), ()],), ([(2, 1, 3)],), ([(3,), (3, 2)],),
+        ([(2, 0), (2, 3)],)],
+    "vstack": [([(3, 4), (2, 4)],), ([(3,), (3,)],), ([(), (1,)],), ([(3,), (2, 3)],), ([(3,), (2, 2)],)],
+    "dstack": [([(3, 4), (3, 4)],), ([(3,), (3,)],), ([(), ()],), ([(2, 2, 3), (2, 2)],)],
+    "column_stack": [([(3, 4), (3,)],), ([(3,), (3,)],), ([(), ()],), ([(3,), (2,)],)],
+    "tensor_split": [((7, 4), 3), ((7, 4), 2, 1), ((7, 4), (1, 5)), ((7, 4), [2, -1, 20], -1), ((7, 4), 0), ((), 1),
+        ((0, 3), 2), ((30,), 30)],
+    "hsplit": [((6, 4), 2), ((6, 4), 3), ((6,), [2, 4]), ((), 1), ((6, 4), -1)],
+    "vsplit": [((6, 4), 2), ((6, 4), (1,)), ((6,), 2)],
+    "dsplit": [((2, 3, 6), 3), ((2, 3, 6), [1, 2]), ((6, 4), 2)],
+    "chunk": [((7, 4), 3), ((7, 4), 2, 1), ((7, 4), 0), ((), 2), ((0, 3), 2), ((7, 4), 9, -2)],
+    "unsafe_chunk": [((7, 4), 3), ((7, 4), 2, 1)],
+    "kron": [((3, 2), (2, 4)), ((3,), (2,)), ((2, 3), (4,)), ((), (3,)), ((), ()), ((2, 1, 3), (2, 2)),
+        ((0, 2), (2, 2))],
+    "diff": [((5, 3),), ((5, 3), 1, 0), ((5, 3), 2, 0), ((5, 3), 0), ((5, 3), 9), ((1, 3), 1, 0), ((), 1),
+        ((5, 3), -1), ((5, 3), 1, 2), ((0, 3), 1, 0)],
+    "inner": [((3, 4), (2, 4)), ((4,), (4,)), ((2, 3, 4), (4,)), ((3, 4), (2, 3)), ((), (3,)), ((1, 4), (1, 4)),
+        ((3, 0), (2, 0))],
+    "tensordot": [((3, 4), (4, 2), 1), ((3, 4), (3, 4), 2), ((3, 4), (4, 3), ([0, 1], [1, 0])),
+        ((2, 3, 4), (4, 3), ((2, 1), (0, 1))), ((3, 4), (2, 4), ([1], [-1])), ((3, 4), (2, 2), 0),
+        ((3, 4), (4, 2), -1), ((3, 4), (3, 4), 1), ((3, 4), (4,), 3), ((1, 4), (3, 2), 1), ((3, 4), (4, 3), 2),
+        ((3,), (3,), 1), ((3, 1), (1, 2), ([1], [0])), ((3, 4), (4, 2), ([1], [0, 1]))],
+    "linalg_multi_dot": [([(3, 4), (4, 2)],), ([(3, 4), (4, 2), (2, 5)],), ([(4,), (4, 2), (2,)],), ([(4,), (4,)],),
+        ([(3, 4), (4, 5), (5, 6), (6, 2)],), ([(3, 4)],), ([(3, 4), (3, 4)],), ([(3, 4), (4,), (4, 2)],),
+        ([(2, 3, 4), (4, 2)],)],
+}
+CASES = [(name, call) for name, rows in CALLS.items() for call in rows]
+DTYPES = [torch.float32, torch.float64, torch.complex64, torch.int64, torch.bool, torch.bfloat16]
+
+
+def made(part, dtype, turned=False):
+    """Tensors of the shapes in a call."""
+    if type(part) is list and part and type(part[0]) is tuple:
+        return [made(shape, dtype, turned) for shape in part]
+    if turned and len(part) > 1:
+        return made(part[::-1], dtype).permute(*range(len(part) - 1, -1, -1))
+    return (torch.randn(part, dtype=torch.float64) * 3).to(dtype)
+
+
+def arguments(name, call, dtype, turned=False):
+    tensors = 2 if name in ("kron", "inner", "tensordot") else 1
+    return [*(made(part, dtype, turned) for part in call[:tensors]), *call[tensors:]]
+
+
+def told(f, args):
+    """What a call gives, as values that can be compared."""
+    try:
+        found = f(*args)
+    except Exception as refused:
+        return type(refused), str(refused)
+    row = found if isinstance(found, tuple) else (found,)
+    return type(found), [(y.tolist(), y.dtype, y.stride(), y._is_view(), y.is_inference(), y._base is args[0],
+        y.grad_fn and y.grad_fn.name()) for y in row]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(("name", "call"), CASES, ids=str)
+def test_they_give_and_refuse_what_their_definitions_do(name, call, dtype):
+    quick = function(name)
+    for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
+        with mode():
+            for turned in (False, True):
+                args = arguments(name, call, dtype, turned)
+                for _ in range(2):  # the second by what is remembered
+                    assert told(quick, args) == told(quick.__wrapped__, args)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+@pytest.mark.parametrize(("name", "call"), CASES, ids=str)
+def test_graphs_and_gradients_are_those_of_their_definitions(name, call, dtype):
+    quick = function(name)
+    args = arguments(name, call, dtype)
+    leaves = [t for part in args for t in (part if type(part) is list else (part,)) if isinstance(t, torch.Tensor)]
+    for t in leaves:
+        t.requires_grad_()
+
+    def nodes(node):
+        return node and (node.name(), [nodes(edge[0]) for edge in node.next_functions])
+
+    def slopes(f):
+        try:
+            found = f(*args)
+        except Exception as refused:
+            return str(refused)
+        row = found if isinstance(found, tuple) else (found,)
+        seeds = [torch.arange(y.numel()).to(dtype).reshape(y.shape) for y in row]
+        return [nodes(y.grad_fn) for y in row], [g.tolist() for g in torch.autograd.grad(row, leaves, seeds)]
+
+    for _ in range(2):
+        assert slopes(quick) == slopes(quick.__wrapped__)
+
+
+def test_what_watches_sees_them():
+    x = torch.randn(3, 2, 4)
+    torch.hstack((x, x))
+    assert torch.equal(torch.vmap(lambda t: torch.hstack((t, t)))(x), torch.cat((x, x), 2))
+    assert torch.equal(torch.vmap(torch.diff)(x), torch.diff(x))
+    found = torch.func.grad(lambda t: torch.kron(t, t).sum())(torch.ones(2, 2))
+    assert torch.equal(found, torch.full((2, 2), 8.0))
+    with torch.profiler.profile() as profile:
+        torch.diff(x)
+    assert any("diff" in e.key for e in profile.key_averages())
+
+
+def test_other_arguments_by_name_and_what_is_no_tensor():
+    x = torch.arange(6.0).reshape(2, 3)
+    for _ in range(2):
+        assert torch.tensor_split(x, dim=1, indices_or_sections=3)[2].tolist() == [[2], [5]]
+        assert torch.diff(input=x, dim=0).tolist() == [[3, 3, 3]]
+        assert torch.diff(x, prepend=x[:, :1]).tolist() == [[0, 1, 1], [0, 1, 1]]
+        assert torch.tensordot(x, x, dims=torch.tensor(2)).item() == 55
+        assert torch.tensor_split(x, torch.tensor([1]), 1)[0].tolist() == [[0], [3]]
+        out = torch.empty(0)
+        assert torch.hstack((x, x), out=out) is out and out.shape == (2, 6)
+        for wrong in (5, [x, 1], [], x):
+            assert told(torch.vstack, (wrong,)) == told(function("vstack").__wrapped__, (wrong,))
+
+
+def test_parts_and_their_tensor_share_memory():
+    x = torch.zeros(4, 4, requires_grad=True)
+    y = x * 1
+    for part in torch.hsplit(y, 2):
+        part.add_(1)
+    assert y.sum() == 16 and torch.autograd.grad(y.sum(), x)[0].sum() == 16
+
+
+def test_none_of_them_has_a_node_of_its_own():
+    assert {name for name, op in TABLE.items() if type((getattr(op, "plan", None) or (0,))[0]) is tuple} == {*CALLS}
