@@ -249,13 +249,14 @@ static void F(conv_unpack)(REAL *out, size out_filter, const struct F(panel) *pa
         }
 }
 
-/* As gemm_tile, the right side being a panel. */
-#define PANEL_TILE(name, ROWS, VECTORS)                                                                                   \
-    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step,               \
-                        const REAL *restrict b, size depth, size block, int add)                                     \
+/* As gemm_tile, the right side being a panel; `before` is added, if there is something. */
+#define PANEL_TILE(name, ROWS, VECTORS)                                                                              \
+    static void F(name)(REAL *c, size c_row, const REAL *restrict a, size a_row, size a_step, const REAL *restrict b, \
+                        size depth, size block, const REAL *before, size before_row)                                 \
     {                                                                                                                \
         TILE_SUM(ROWS, VECTORS, depth, block, (a += a_step, b += GEMM_COLUMNS), b, a[i * a_row])                     \
-        TILE_LEAVE(ROWS, VECTORS, c, c_row, add)                                                                     \
+        if (before) TILE_PLUS(ROWS, VECTORS, before, before_row)                                                     \
+        TILE_LEAVE(ROWS, VECTORS, c, c_row, 0)                                                                       \
     }
 PANEL_TILE(panel_tile, GEMM_ROWS, F(gemm_vectors))
 PANEL_TILE(panel_narrow, GEMM_ROWS, F(gemm_vectors) / 2) /* half of the columns */
@@ -264,17 +265,17 @@ PANEL_TILE(panel_row, 1, F(gemm_vectors))
 #undef PANEL_TILE
 
 /* Some rows of a tile. Packed filters are filled up with zeros, so that more rows than there are may be computed. */
-static void F(conv_tiles)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step, const REAL *restrict right,
-                          size rows, size columns, size depth, size block, int add)
+static void F(conv_tiles)(REAL *c, size c_row, const REAL *restrict a, size a_row, size a_step, const REAL *restrict right, size rows,
+                          size columns, size depth, size block, const REAL *before, size before_row)
 {
-    if (columns <= GEMM_COLUMNS / 2 && (rows == GEMM_ROWS || a_row == 1)) F(panel_narrow)(c, c_row, a, a_row, a_step, right, depth, block, add);
-    else if (rows > GEMM_ROWS / 2 && (rows == GEMM_ROWS || a_row == 1)) F(panel_tile)(c, c_row, a, a_row, a_step, right, depth, block, add);
-    else if (a_row == 1) F(panel_half)(c, c_row, a, a_row, a_step, right, depth, block, add);
+    if (columns <= GEMM_COLUMNS / 2 && (rows == GEMM_ROWS || a_row == 1)) F(panel_narrow)(c, c_row, a, a_row, a_step, right, depth, block, before, before_row);
+    else if (rows > GEMM_ROWS / 2 && (rows == GEMM_ROWS || a_row == 1)) F(panel_tile)(c, c_row, a, a_row, a_step, right, depth, block, before, before_row);
+    else if (a_row == 1) F(panel_half)(c, c_row, a, a_row, a_step, right, depth, block, before, before_row);
     else {
         const size half = rows >= GEMM_ROWS / 2 ? GEMM_ROWS / 2 : 0;
-        if (half) F(panel_half)(c, c_row, a, a_row, a_step, right, depth, block, add);
+        if (half) F(panel_half)(c, c_row, a, a_row, a_step, right, depth, block, before, before_row);
         for (size i = half; i < rows; i++)
-            F(panel_row)(c + i * c_row, c_row, a + i * a_row, a_row, a_step, right, depth, block, add);
+            F(panel_row)(c + i * c_row, c_row, a + i * a_row, a_row, a_step, right, depth, block, before ? before + i * before_row : NULL, before_row);
     }
 }
 
@@ -306,26 +307,23 @@ static void F(conv_panels)(const struct windows *w)
                 F(conv_pack)(right, panel, w->source, v->offset + p, taps);
                 if (taps < n)
                     for (size k = 0; k < GEMM_COLUMNS; k++) right[taps * GEMM_COLUMNS + k] = 1;
-                const int straight = whole && panel->runs == 1 && panel->columns == GEMM_COLUMNS && v->to_step[2] == 1;
+                const int done = p + n == depth, straight = done && panel->runs == 1 && panel->columns == GEMM_COLUMNS && v->to_step[2] == 1;
                 for (size f = w->first; f < w->last; f += GEMM_ROWS) {
                     const size rows = w->last - f < GEMM_ROWS ? w->last - f : GEMM_ROWS;
                     const REAL *a = w->weight ? (const REAL *)w->packed + (f - w->first) * n
                                               : (const REAL *)w->left + (v->left_row ? f * v->left_row + p : f * depth + p * GEMM_ROWS);
                     const size a_row = v->left_row ? v->left_row : 1, a_step = v->left_row ? 1 : GEMM_ROWS;
-                    REAL *out = (REAL *)w->out + f * w->out_filter;
+                    REAL *out = (REAL *)w->out + f * w->out_filter, *tile = whole ? sums : sums + (j * high + f - w->first) * GEMM_COLUMNS;
+                    const REAL *before = p ? tile : NULL;
                     if (straight && rows == GEMM_ROWS) {
-                        F(conv_tiles)(out + panel->to[0], w->out_filter, a, a_row, a_step, right, rows, GEMM_COLUMNS, n, part, 0);
+                        F(conv_tiles)(out + panel->to[0], w->out_filter, a, a_row, a_step, right, rows, GEMM_COLUMNS, n, part, before, GEMM_COLUMNS);
                         continue;
                     }
-                    REAL *tile = whole ? sums : sums + (j * high + f - w->first) * GEMM_COLUMNS;
-                    F(conv_tiles)(tile, GEMM_COLUMNS, a, a_row, a_step, right, rows, panel->columns, n, part, p > 0);
-                    if (whole) F(conv_unpack)(out, w->out_filter, panel, v->to_step[2], tile, rows);
+                    F(conv_tiles)(tile, GEMM_COLUMNS, a, a_row, a_step, right, rows, panel->columns, n, part, before, GEMM_COLUMNS);
+                    if (done) F(conv_unpack)(out, w->out_filter, panel, v->to_step[2], tile, rows);
                 }
             }
         } while ((p += step) < depth);
-        for (size j = 0; j < count && !whole; j++)
-            F(conv_unpack)((REAL *)w->out + w->first * w->out_filter, w->out_filter, &panels[j], v->to_step[2],
-                           sums + j * high * GEMM_COLUMNS, w->last - w->first);
     }
 }
 

@@ -9,6 +9,11 @@ static void F(conv_columns_left)(REAL *to, const REAL *from, const struct column
     for (size i0 = 0; i0 < wide; i0 += GEMM_ROWS) {
         const size there = wide - i0 < GEMM_ROWS ? wide - i0 : GEMM_ROWS;
         size at[GEMM_ROWS] = {0};
+        if (filters_first && there == GEMM_ROWS) {
+            for (size p = 0, step = w->results * GEMM_ROWS; p < deep; p += w->results, to += step)
+                F(gemm_pack_panel)(to, from + p / w->results * w->grad_image + i0 * w->results, w->results, w->results);
+            continue;
+        }
         for (size i = 0; i < there; i++) at[i] = filters_first ? (i0 + i) * w->results : (i0 + i) / w->results * w->grad_image + (i0 + i) % w->results;
         for (size p = 0, left = w->results; p < deep; p++, to += GEMM_ROWS) {
             for (size i = 0; i < GEMM_ROWS; i++) to[i] = i < there ? from[at[i]] : 0;
@@ -99,10 +104,10 @@ static void F(conv_columns_weights)(const struct columns *w)
                 const REAL *panel = right + k * GEMM_COLUMNS * w->windows;
                 const size rows = w->filters - f < GEMM_ROWS ? w->filters - f : GEMM_ROWS;
                 if (rows == GEMM_ROWS && spread[k].dense) {
-                    F(conv_tiles)(to + spread[k].begin, w->row, left, 1, GEMM_ROWS, panel, GEMM_ROWS, GEMM_COLUMNS, w->windows, part, 0);
+                    F(conv_tiles)(to + spread[k].begin, w->row, left, 1, GEMM_ROWS, panel, GEMM_ROWS, GEMM_COLUMNS, w->windows, part, NULL, 0);
                     continue;
                 }
-                F(conv_tiles)(tile, GEMM_COLUMNS, left, 1, GEMM_ROWS, panel, GEMM_ROWS, spread[k].there, w->windows, part, 0);
+                F(conv_tiles)(tile, GEMM_COLUMNS, left, 1, GEMM_ROWS, panel, GEMM_ROWS, spread[k].there, w->windows, part, NULL, 0);
                 for (size i = 0; i < rows; i++) F(conv_spread_row)(to + i * w->row, &spread[k], w, tile + i * GEMM_COLUMNS);
             }
     }
@@ -164,9 +169,11 @@ static void F(conv_columns_images)(const struct columns *w)
             const size depth = w->filters - f < step ? w->filters - f : step;
             F(conv_columns_right)(right, stretches, w, c0, count, f, depth);
             for (size k = 0; k < panels; k++)
-                for (size t = 0; t < tiles; t++)
-                    F(conv_tiles)(sums + k * all + t * GEMM_ROWS * GEMM_COLUMNS, GEMM_COLUMNS, (const REAL *)w->left + (t * w->filters + f) * GEMM_ROWS, 1,
-                                 GEMM_ROWS, right + k * depth * GEMM_COLUMNS, GEMM_ROWS, GEMM_COLUMNS, depth, part, f > 0);
+                for (size t = 0; t < tiles; t++) {
+                    REAL *to = sums + k * all + t * GEMM_ROWS * GEMM_COLUMNS;
+                    F(conv_tiles)(to, GEMM_COLUMNS, (const REAL *)w->left + (t * w->filters + f) * GEMM_ROWS, 1, GEMM_ROWS, right + k * depth * GEMM_COLUMNS,
+                                  GEMM_ROWS, GEMM_COLUMNS, depth, part, f ? to : NULL, GEMM_COLUMNS);
+                }
         }
         for (size k = 0; k < panels; k++) {
             const size *offset = w->offset + c0 + k * GEMM_COLUMNS, there = count - k * GEMM_COLUMNS < GEMM_COLUMNS ? count - k * GEMM_COLUMNS : GEMM_COLUMNS;

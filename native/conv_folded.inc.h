@@ -106,7 +106,7 @@ static void F(conv_folded)(const struct folded *w)
             for (size j = 0; j < n; j += GEMM_COLUMNS)
                 for (size i = 0; i < rows; i += GEMM_ROWS)
                     F(conv_tiles)(sums + i * most + j, most, left + i * w->filters, 1, GEMM_ROWS, right + j * w->filters,
-                                  rows - i < GEMM_ROWS ? rows - i : GEMM_ROWS, n - j, w->filters, part, 0);
+                                  rows - i < GEMM_ROWS ? rows - i : GEMM_ROWS, n - j, w->filters, part, NULL, 0);
             F(conv_folded_add)(images, sums, most, w, at, n, channels);
         }
         for (size n = 0; n < w->images; n++)

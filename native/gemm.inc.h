@@ -19,13 +19,13 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
             for (int j = 0; j < VECTORS; j++) tile[i][j] += x * right[j];                                            \
         }                                                                                                            \
     } while (0)
-#define TILE_LEAVE(ROWS, VECTORS, c, c_row, add) /* a long sum is more exact in parts */                             \
+#define TILE_PLUS(ROWS, VECTORS, from, row)                                                                          \
     TILE_FOR (int i = 0; i < ROWS; i++)                                                                              \
-        for (int j = 0; j < VECTORS; j++) {                                                                          \
-            REAL *to = (c) + i * (c_row) + j * F(gemm_step);                                                         \
-            if (add) tile[i][j] += LOAD(to);                                                                         \
-            STORE(to, tile[i][j]);                                                                                   \
-        }
+        for (int j = 0; j < VECTORS; j++) tile[i][j] += LOAD((from) + i * (row) + j * F(gemm_step));
+#define TILE_LEAVE(ROWS, VECTORS, c, c_row, add) /* a long sum is more exact in parts */                             \
+    if (add) TILE_PLUS(ROWS, VECTORS, c, c_row)                                                                      \
+    TILE_FOR (int i = 0; i < ROWS; i++)                                                                              \
+        for (int j = 0; j < VECTORS; j++) STORE((c) + i * (c_row) + j * F(gemm_step), tile[i][j]);
 
 /* What a tile is added to, on its way to the first cache while the tile is summed. */
 #if defined(__GNUC__) && VECTOR_BYTES < 64
@@ -60,14 +60,11 @@ enum { F(fetches) = 64 };
         TILE_FOR (int i = 0; i < ROWS; i++)                                                                          \
             for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0};                                           \
         for (; p < last; p++, NEXT) TILE_ADD(ROWS, VECTORS, from, number);                                           \
-        if (parts) TILE_ADD_KEPT(ROWS, VECTORS)                                                                      \
+        if (parts) TILE_PLUS(ROWS, VECTORS, kept, VECTORS * F(gemm_step))                                            \
         if (p == (depth)) break;                                                                                     \
         TILE_FOR (int i = 0; i < ROWS; i++)                                                                          \
             for (int j = 0; j < VECTORS; j++) STORE(kept + (i * VECTORS + j) * F(gemm_step), tile[i][j]);            \
     }
-#define TILE_ADD_KEPT(ROWS, VECTORS)                                                                                 \
-    TILE_FOR (int i = 0; i < ROWS; i++)                                                                              \
-        for (int j = 0; j < VECTORS; j++) tile[i][j] += LOAD(kept + (i * VECTORS + j) * F(gemm_step));
 
 #define GEMM_TILE(name, ROWS)                                                                                        \
     static void F(name)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step,               \

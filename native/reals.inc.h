@@ -45,7 +45,7 @@
 #undef STAYS
 #undef GEMM_COLUMNS
 #undef TILE_ADD
-#undef TILE_ADD_KEPT
+#undef TILE_PLUS
 #undef TILE_LEAVE
 #undef TILE_SUM
 #undef TURNS
