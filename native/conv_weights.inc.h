@@ -7,6 +7,7 @@
     {                                                                                                                \
         const REAL *at[ROWS];                                                                                        \
         for (int i = 0; i < ROWS; i++) at[i] = source + offset[i];                                                   \
+        if (add && count >= GEMM_FETCHES) TILE_FETCH(ROWS, c, c_row)                                                 \
         TILE_SUM(ROWS, VECTORS, count, block, g += g_row, g, at[i][place[p]])                                        \
         TILE_LEAVE(ROWS, VECTORS, c, c_row, add)                                                                     \
     }
@@ -22,6 +23,7 @@ CONV_WEIGHT_TILE(conv_weight_short, GEMM_ROWS, F(gemm_vectors) / 2)
     {                                                                                                                \
         const REAL *at[THREES];                                                                                      \
         for (int i = 0; i < THREES; i++) at[i] = source + offset[3 * i];                                             \
+        if (add && count >= GEMM_FETCHES) TILE_FETCH(3 * THREES, c, c_row)                                           \
         TILE_SUM(3 * THREES, VECTORS, count, block, g += g_row, g, at[i / 3][place[p] + i % 3])                      \
         TILE_LEAVE(3 * THREES, VECTORS, c, c_row, add)                                                               \
     }
