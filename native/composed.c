@@ -136,7 +136,7 @@ static const struct recipe {
     {"mT", "transpose", 0, matrices}, {"conj", "conj", 0, conjugate}, {"view_as", "view", 1, as_other}, {"reshape_as", "reshape", 1, as_other}, {"expand_as", "expand", 1, expand_as},
 };
 
-enum { ROWS_ONLY = 2 };
+enum { ROWS_ONLY = 2, OF_KIND = 3 };
 
 typedef struct {
     PyObject_HEAD
@@ -146,7 +146,8 @@ typedef struct {
     PyObject *params, *defaults, *target; /* of the composite, without the tensor; the operator's name, or None: the plan says it */
     PyObject *plan, *plans;               /* the arguments of the operator after the tensors, from shapes and ours; those that are known */
     int others;                           /* parameters that are tensors, or None, which the operator is given as they are */
-    int steps;                            /* 0, or the plan gives operators in a row; ROWS_ONLY: of tensors that lie row by row */
+    int steps;                            /* 0, or the plan gives operators in a row; ROWS_ONLY: of tensors that lie row by row; OF_KIND: it is given
+ * the character of the first one's type, too */
     int exact;                            /* whether the operator's node is the composite's */
 } Composed;
 
@@ -185,19 +186,23 @@ static long kind_of(PyObject *value)
     return 6;
 }
 
+/* How many values a plan is given after the shape. */
+static int facts_of(const Composed *self) { return self->count + (self->steps == OF_KIND); }
+
 /* What a plan depends on; NULL where there can be none. */
 static PyObject *key_of(const Composed *self, PyObject *shape, PyObject *const *given)
 {
-    PyObject *key = PyTuple_New(self->count + 2);
+    const int count = facts_of(self);
+    PyObject *key = PyTuple_New(count + 2);
     long kinds = 0;
-    for (int i = 0; key && i < self->count; i++) {
+    for (int i = 0; key && i < count; i++) {
         const long kind = kind_of(given[i]);
         if (!kind) Py_CLEAR(key);
         else kinds = kinds * 8 + kind, PyTuple_SET_ITEM(key, i, Py_NewRef(given[i]));
     }
     if (!key) return NULL;
-    PyTuple_SET_ITEM(key, self->count, Py_NewRef(shape));
-    PyTuple_SET_ITEM(key, self->count + 1, PyLong_FromLong(kinds));
+    PyTuple_SET_ITEM(key, count, Py_NewRef(shape));
+    PyTuple_SET_ITEM(key, count + 1, PyLong_FromLong(kinds));
     return key;
 }
 
@@ -216,9 +221,9 @@ static PyObject *plan_of(Composed *self, PyObject *shape, PyObject *const *given
 {
     PyObject *key = key_of(self, shape, given), *found = key ? PyDict_GetItemWithError(self->plans, key) : NULL;
     if (key && !found && !PyErr_Occurred() && bools_where_due(self, given)) {
-        PyObject *args[1 + MOST_PARAMS] = {shape};
-        memcpy(args + 1, given, self->count * sizeof *given);
-        PyObject *made = PyObject_Vectorcall(self->plan, args, self->count + 1, NULL);
+        PyObject *args[2 + MOST_PARAMS] = {shape};
+        memcpy(args + 1, given, facts_of(self) * sizeof *given);
+        PyObject *made = PyObject_Vectorcall(self->plan, args, facts_of(self) + 1, NULL);
         if (PyDict_GET_SIZE(self->plans) >= MOST_PLANS) PyDict_Clear(self->plans);
         if (made && PyDict_SetItem(self->plans, key, made) == 0) found = made;
         Py_XDECREF(made); /* the dictionary has it */
@@ -357,14 +362,18 @@ static PyObject *walk(PyObject *steps, PyObject **values, int count)
 
 static PyObject *walked(Composed *self, PyObject *first, PyObject *const *given)
 {
-    PyObject *values[MOST_VALUES + 1], *facts[MOST_PARAMS] = {NULL}, *found = NULL, *steps = NULL;
+    PyObject *values[MOST_VALUES + 1], *facts[MOST_PARAMS + 1] = {NULL}, *found = NULL, *steps = NULL;
     int count, k = 0;
     PyObject *shapes = shapes_of(self, first, values, &count);
     for (; shapes && k < self->count; k++) {
         if (k < self->others) values[count++] = given[k];
         if (!(facts[k] = k < self->others ? shape_at_first(self, given[k]) : frozen(given[k]))) break;
     }
-    if (shapes && k == self->count) steps = plan_of(self, shapes, facts);
+    if (shapes && k == self->count && self->steps == OF_KIND) {
+        const char kind = PyArray_DESCR((PyArrayObject *)SLOT(values[0], at.data))->type;
+        if ((facts[k] = PyUnicode_FromStringAndSize(&kind, 1))) k++;
+    }
+    if (shapes && k == facts_of(self)) steps = plan_of(self, shapes, facts);
     if (steps && PyTuple_CheckExact(steps)) {
         Py_INCREF(steps); /* the plans may be forgotten meanwhile */
         found = walk(steps, values, count);
@@ -450,7 +459,7 @@ static PyTypeObject ComposedType = {
  * `plan`: None, or the operator's name (None: the function gives it first) and a function; `exact`: whether its node is the composite's, too; `others`: how many parameters
  * after the first are tensors; `steps`: 0, or the function gives operators in a row: a tuple of (name, the places of values, further
  * arguments ...), where the tensors have the first places and results the next (a list of places: one argument, a list), the last perhaps
- * (None, the places of a tuple of results). 2: only of tensors that lie row by row */
+ * (None, the places of a tuple of results). 2: only of tensors that lie row by row; 3: the function is given the character of the first one's type last */
 static PyObject *composed(PyObject *module, PyObject *args)
 {
     const char *name, *target = NULL;

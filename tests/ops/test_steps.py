@@ -140,4 +140,27 @@ def test_parts_and_their_tensor_share_memory():
 
 
 def test_none_of_them_has_a_node_of_its_own():
-    assert {name for name, op in TABLE.items() if type((getattr(op, "plan", None) or (0,))[0]) is tuple} == {*CALLS}
+    rows = {name for name, op in TABLE.items() if type((getattr(op, "plan", None) or (0,))[0]) is tuple}
+    assert {name for name in rows if not name.startswith("fft_")} == {*CALLS}
+    assert all(TABLE[name].node is None and not TABLE[name].whole for name in rows)
+
+
+TRANSFORMS = [("", ()), ("", (6,)), ("", (12, 0)), ("", (None, -1, "ortho")), ("", (0,)), ("", (5, 4)), ("2", ()),
+    ("2", ((4, 12),)), ("2", (None, (0, 1), "forward")), ("n", ()), ("n", ((3,),)), ("n", (None, (-1,))),
+    ("n", ((4, -1), (1, 0), "no such"))]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128, torch.int64, torch.float16], ids=str)
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_fourier_transforms(name, dtype):
+    """Whose steps depend on the type as well."""
+    for end, args in TRANSFORMS:
+        quick = function(f"fft_{name}{end}")
+        for shape in ((3, 8), (8,), (2, 3, 20), (2, 0), ()):
+            x = (torch.randn(shape, dtype=torch.float64) * 3).to(dtype)
+            for one in (x, x.movedim(0, -1) if x.ndim else x):
+                for _ in range(2):
+                    assert told(quick, (one, *args)) == told(quick.__wrapped__, (one, *args))
+                if dtype.is_floating_point or dtype.is_complex:
+                    one = one.detach().requires_grad_()
+                    assert told(quick, (one, *args)) == told(quick.__wrapped__, (one, *args))

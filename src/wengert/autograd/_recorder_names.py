@@ -131,7 +131,7 @@ _STEPS: dict[str, str] = {
     "full_like": "*empty_like fill_", "rand_like": "*empty_like uniform_", "randn_like": "*empty_like normal_",
     "new_zeros": "*new_empty zero_", "sum": "as_strided fill_*", "mean": "*sum div_",
     "mm": "resolve_conj resolve_conj*", "bmm": "resolve_conj resolve_conj*",
-    "addmm": "expand copy_ resolve_conj resolve_conj*", "dot": "empty fill_*", "mv": "empty addmv_",
+    "addmm": "expand copy_ resolve_conj resolve_conj*", "dot": "empty fill_*", "mv": "empty addmv_", "vdot": "dot",
     "linear": "t addmm", "softmax": "_softmax", "log_softmax": "_log_softmax", "layer_norm": "native_layer_norm",
     "conv1d": "convolution", "conv2d": "convolution", "conv3d": "convolution", "convolution": "_convolution",
     "_convolution": "mkldnn_convolution", "batch_norm": "_batch_norm_impl_index",

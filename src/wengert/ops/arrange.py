@@ -32,23 +32,23 @@ operator, composite = family("torch", "Tensor")
 
 
 #: The views that bring a tensor of so many dimensions (the place in a row) to as many as the key says: of three, a
-#: vector lies along the second, a matrix in the first two.
+#: vector lies along the second, a matrix in the first two. 0: to columns.
 _GROWN: dict[int, tuple[tuple[Any, ...], ...]] = {1: ((("reshape", (1,)),),),
     2: ((("reshape", (1, 1)),), (("unsqueeze", 0),)),
-    3: ((("reshape", (1, 1, 1)),), (("unsqueeze", 0), ("unsqueeze", -1)), (("unsqueeze", -1),))}
-_COLUMNS = ((("reshape", (-1, 1)),),) * 2
+    3: ((("reshape", (1, 1, 1)),), (("unsqueeze", 0), ("unsqueeze", -1)), (("unsqueeze", -1),)),
+    0: ((("reshape", (-1, 1)),),) * 2}
 
 
-def _views(grown: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
-    return grown[ndim] if ndim < len(grown) else ()  # type: ignore[no-any-return]
+def _views(n: int, ndim: int) -> tuple[Any, ...]:
+    return _GROWN[n][ndim] if ndim < len(_GROWN[n]) else ()
 
 
-def _joined(name: str, aliases: tuple[str, ...], grown: Any, dim_of: Any, text: str) -> None:
+def _joined(name: str, aliases: tuple[str, ...], least: int, dim_of: Any, text: str) -> None:
     def plan(shapes: Sequence[tuple[int, ...]]) -> Steps:
         steps: list[Any] = []
         places = list(range(len(shapes)))
         for i, shape in enumerate(shapes):
-            for view, *how in _views(grown, len(shape)):
+            for view, *how in _views(least, len(shape)):
                 steps.append((view, places[i], *how))
                 places[i] = len(shapes) + len(steps) - 1
         return (*steps, ("cat", places, dim_of(len(shapes[0]))))
@@ -62,20 +62,22 @@ def _joined(name: str, aliases: tuple[str, ...], grown: Any, dim_of: Any, text: 
             raise RuntimeError(f"{name} expects a non-empty TensorList")
         if not all(hasattr(x, "ndim") for x in tensors):
             return F.cat(tensors, 0)  # which refuses them
+        if least:
+            return F.cat(getattr(F, f"atleast_{least}d")(list(tensors)), dim_of(tensors[0].ndim))
         return taken(F, plan([x.shape for x in tensors]), tensors)
 
     join.doc = f"Tensors one after another {text}."
 
 
-_joined("hstack", (), _GROWN[1], lambda ndim: int(ndim > 1), "along columns (vectors end to end)")
-_joined("vstack", ("row_stack",), _GROWN[2], lambda ndim: 0, "along rows; vectors are rows")
-_joined("dstack", (), _GROWN[3], lambda ndim: 2, "along the third dimension")
-_joined("column_stack", (), _COLUMNS, lambda ndim: 1, "as columns")
+_joined("hstack", (), 1, lambda ndim: int(ndim > 1), "along columns (vectors end to end)")
+_joined("vstack", ("row_stack",), 2, lambda ndim: 0, "along rows; vectors are rows")
+_joined("dstack", (), 3, lambda ndim: 2, "along the third dimension")
+_joined("column_stack", (), 0, lambda ndim: 1, "as columns")
 
 
 def _at_least(n: int) -> None:
     def grow(F: Any, x: Any) -> Any:
-        for view, how in _views(_GROWN[n], x.ndim):
+        for view, how in _views(n, x.ndim):
             x = getattr(F, view)(x, how)
         return x
 
@@ -89,7 +91,7 @@ def _at_least(n: int) -> None:
     widen.doc = f"Each tensor with at least {n} dimension{'s' * (n > 1)}, as a view."
 
 
-for _n in _GROWN:
+for _n in (1, 2, 3):
     _at_least(_n)
 
 

@@ -6,7 +6,7 @@ transform with the same scale.
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..arrays import kernels as K
 from ..arrays.errors import check_countable
 from ..arrays.plain.fourier import FORWARDS, INVERSE, OF_REAL, OF_REAL_WHOLE, TO_REAL, fourier
 from .operator import Array, family
+from .steps import Steps, in_a_row, taken
 from .views import axis, no_dimensions
 
 operator, composite = family("fft")
@@ -23,8 +24,6 @@ _, legacy = family("torch", "Tensor")
 
 # NumPy's word for each scale.
 _FORWARD: Any = ("backward", "ortho", "forward")
-
-_REALS, _COMPLEX = (np.dtype("f4"), np.dtype("f8")), (np.dtype("c8"), np.dtype("c16"))
 
 
 @operator(grad=dict(input=lambda F, g, dims, scale, forward: F.transform(g, dims, scale, not forward)), wirtinger=True,
@@ -117,19 +116,17 @@ def _floating(F: Any, x: Any, to_complex: bool = False) -> Any:
     return x if F.dtype_of(x) == d else F.cast(x, d)
 
 
-def _resized(F: Any, x: Any, dims: Any, sizes: Any) -> Any:
-    """Each of ``dims`` cut or padded with zeros at its end to its size."""
-    if 0 not in sizes and sizes == [x.shape[d] for d in dims]:
-        return x
-    key, pads = [slice(None)] * x.ndim, [0] * (2 * x.ndim)
+def _resizing(shape: Any, dims: Any, sizes: Any) -> list[Any]:
+    """What cuts or pads with zeros at its end each of ``dims`` to its size."""
+    key, pads = [slice(None)] * len(shape), [0] * (2 * len(shape))
     for d, n in zip(dims, sizes):
         if n < 1:
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
-        if n < x.shape[d]:
+        if n < shape[d]:
             key[d] = slice(0, n)
-        pads[2 * (x.ndim - 1 - d) + 1] = max(n - x.shape[d], 0)  # the last dimension first
-    x = F.basic_index(x, tuple(key)) if key.count(slice(None)) < len(key) else x
-    return F.constant_pad_nd(x, tuple(pads)) if any(pads) else x
+        pads[2 * (len(shape) - 1 - d) + 1] = max(n - shape[d], 0)  # the last dimension first
+    cut: list[Any] = [("basic_index", tuple(key))] if key.count(slice(None)) < len(key) else []
+    return [*cut, ("constant_pad_nd", tuple(pads))] if any(pads) else cut
 
 
 def _dims(x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
@@ -181,35 +178,30 @@ def conj_now(input: Array):
     return np.conjugate(input)
 
 
-def _complex(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
-    scale = _scale(norm, forward)
-    # only over one dimension real numbers stay real, as in PyTorch
-    x = _resized(F, _floating(F, x, name[-1] in "2n"), dims, sizes)
-    if F.is_complex(x):
-        return F.transform(x, dims, scale, forward)
-    y = F.transform_real(x, dims, scale, False)
-    return y if forward else F.conj_now(y)
+# Each of the following gives the operators in a row that a transform of an array of this shape consists of.
 
 
-def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
+def _complex(name: str, shape: Any, real: bool, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
+    row, scale = _resizing(shape, dims, sizes), _scale(norm, forward)
+    if not real:
+        return [*row, ("transform", dims, scale, forward)]
+    row.append(("transform_real", dims, scale, False))
+    return row if forward else [*row, ("conj_now",)]
+
+
+def _half(name: str, shape: Any, real: bool, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
     """Real to half complex."""
-    if F.is_complex(x):
-        several, kind = name[-1] in "2n", dt.scalar_name(F.dtype_of(x))
-        if several and not forward:
-            raise RuntimeError(f"Only supports floating-point dtypes, but found: {kind}")
-        raise RuntimeError(f"{name.replace('2', 'n')} expects a real{'-valued' if several else ''} input tensor, but "
-            f"got {kind}")
     if not dims:
         raise RuntimeError(f"{name.replace('2', 'n')} must transform at least one axis")
     scale = _scale(norm, forward)
-    x = _resized(F, _floating(F, x), dims, sizes)
+    row = _resizing(shape, dims, sizes)
     if forward:
-        return F.transform_real(x, dims, scale, True)
-    y = F.transform_real(x, dims[-1:], scale, True)
-    return F.transform(F.conj_physical(y), dims[:-1], scale, False) if dims[:-1] else F.conj_now(y)
+        return [*row, ("transform_real", dims, scale, True)]
+    row.append(("transform_real", dims[-1:], scale, True))
+    return [*row, *([("conj_physical",), ("transform", dims[:-1], scale, False)] if dims[:-1] else [("conj_now",)])]
 
 
-def _real(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
+def _real(name: str, shape: Any, real: bool, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
     """Half complex to real; ``given``: the last size is the real one, otherwise it is that of the input."""
     if not dims:
         raise RuntimeError(f"{name.replace('2', 'n')} must transform at least one axis")
@@ -217,12 +209,12 @@ def _real(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: 
     size = sizes[-1] if given else 2 * (sizes[-1] - 1)
     if size < 1:
         raise RuntimeError(f"Invalid number of data points ({size}) specified")
-    x = _resized(F, _floating(F, x, True), dims, [*sizes[:-1], size // 2 + 1])
+    row = _resizing(shape, dims, [*sizes[:-1], size // 2 + 1])
     if not forward:
-        return F.transform_to_real(x, dims, scale, size)
+        return [*row, ("transform_to_real", dims, scale, size)]
     if dims[:-1]:
-        x = F.transform(x, dims[:-1], scale, True)
-    return F.transform_to_real(F.conj_now(x), dims[-1:], scale, size)
+        row.append(("transform", dims[:-1], scale, True))
+    return [*row, ("conj_now",), ("transform_to_real", dims[-1:], scale, size)]
 
 
 # -- torch.fft --------------------------------------------------------------------------------------------------------
@@ -232,117 +224,73 @@ def _last(sizes: Any) -> list[Any]:
     return list(sizes)[-1:] if isinstance(sizes, (list, tuple)) else [sizes]
 
 
-def _everyday(F: Any, x: Any, dims: tuple[int, ...], s: Any, norm: Any, forward: bool, everyday: Any) -> Any:
-    """The transform of a whole array of the usual type over ``dims``; None where there is more to it."""
-    dtypes, run = everyday
-    if F.dtype_of(x) not in dtypes or not (norm is None or type(norm) is str):
-        return None
-    shape, n = x.shape, None
-    if 0 in shape:
-        return None
-    if s is not None:
-        if len(s) != len(dims):
+def _refuse_complex(F: Any, name: str, x: Any, forward: bool) -> None:
+    if F.is_complex(x):
+        several, kind = name[-1] in "2n", dt.scalar_name(F.dtype_of(x))
+        if several and not forward:
+            raise RuntimeError(f"Only supports floating-point dtypes, but found: {kind}")
+        raise RuntimeError(f"{name.replace('2', 'n')} expects a real{'-valued' if several else ''} input tensor, but "
+            f"got {kind}")
+
+
+def _form(name: str, run: Any, forward: bool, size: str, dim: Any, doc: str) -> None:
+    """One form of a transform: over one dimension, two, or any number of them."""
+    end = name[-1] if name[-1] in "2n" else ""
+    # only over one dimension real numbers stay real, as in PyTorch
+    to_complex = run is _real or (run is _complex and bool(end))
+
+    def where(x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int], bool]:
+        if not end:
+            return (*_one(x, s, dim), s is not None)
+        return (*_dims(x, s, dim), s is not None and _last(s) != [-1])
+
+    def plan(shape: Any, s: Any, dim: Any, norm: Any, kind: str) -> Steps | None:
+        real = kind in "fd"
+        if kind not in "fdFD" or 0 in shape or not shape or (run is _half and not real):
             return None
-        for d, size in zip(dims[:-1], s):
-            if size != shape[d]:
-                return None
-        n = s[-1]
-        if type(n) is not int:
-            return None
-    return run(F, x, dims, n, shape[dims[-1]], (0 if forward else 2) if norm is None else _scale(norm, forward))
+        dims, sizes, given = where(SimpleNamespace(shape=shape, ndim=len(shape)), s, dim)
+        cast: list[Any] = [("cast", dt.of(np.dtype(kind)).to_complex())] if real and to_complex else []
+        return in_a_row([*cast, *run(name, shape, real and not cast, dims, sizes, norm, forward, given)])
+
+    def transformed(F: Any, input: Any, s: Any, dim: Any, norm: Any) -> Any:
+        given = {k: v for k, v in ((size, s), ("dim", dim)) if v is not None or (not end and k == "dim")}
+        _check(name, norm, "tuple of ints" if end else "int", **given)
+        if run is _half:
+            _refuse_complex(F, name, input, forward)
+        dims, sizes, last = where(input, s, dim)
+        if run is _complex:
+            _scale(norm, forward)
+        x = _floating(F, input, to_complex)
+        return taken(F, in_a_row(run(name, x.shape, not F.is_complex(x), dims, sizes, norm, forward, last)), (x,))
+
+    define: Any
+    if end:
+        def define(F, input, s=None, dim=dim, norm=None):
+            return transformed(F, input, s, dim, norm)
+    else:
+        def define(F, input, n=None, dim=dim, norm=None):
+            return transformed(F, input, n, dim, norm)
+    define.__doc__ = doc
+    composite(define, name=f"fft_{name}", plan=(_OPERATORS[run], plan, "kind"))
 
 
-def _plans(onesided: bool) -> Any:
-    """Plans of forward transforms of whole real arrays: over one dimension, the last two, all of them."""
-
-    def row(shape: Any, dims: tuple[int, ...], norm: Any) -> Any:
-        return (dims, _scale(norm, True), onesided) if 0 not in shape and dims else None
-
-    def single(shape: Any, n: Any, dim: Any, norm: Any) -> Any:
-        if type(dim) is not int or not -len(shape) <= dim < len(shape) or (n is not None and n != shape[dim]):
-            return None
-        return row(shape, (dim % len(shape),), norm)
-
-    def double(shape: Any, s: Any, dim: Any, norm: Any) -> Any:
-        n = len(shape)
-        return row(shape, (n - 2, n - 1), norm) if s is None and dim == (-2, -1) and n > 1 else None
-
-    def several(shape: Any, s: Any, dim: Any, norm: Any) -> Any:
-        return row(shape, tuple(range(len(shape))), norm) if s is dim is None else None
-
-    return (single, double, several) if onesided else (single,)
+_OPERATORS = {run: ("basic_index", "cast", "conj_now", "conj_physical", "constant_pad_nd", "transform", *more)
+    for run, more in ((_complex, ("transform_real",)), (_half, ("transform_real",)), (_real, ("transform_to_real",)))}
 
 
-def _forms(name: str, run: Any, forward: bool, text: str, everyday: Any = None, plans: Any = ()) -> None:
-    """The forms of one transform: over one dimension, two, and any number of them.
-
-    ``everyday``: types, and the transform of arrays of them without more ado (None where there is more to it).
-    ``plans``: of real arrays, for the forms in order.
-    """
-    everyday = everyday or ((), None)
-
-    def single(F, input, n=None, dim=-1, norm=None):
-        if type(dim) is int and -input.ndim <= dim < input.ndim:
-            found = _everyday(F, input, (dim % input.ndim,), None if n is None else (n,), norm, forward, everyday)
-            if found is not None:
-                return found
-        _check(name, norm, "int", dim=dim, **({} if n is None else {"n": n}))
-        return run(F, name, input, *_one(input, n, dim), norm, forward, n is not None)
-
-    def double(F, input, s=None, dim=(-2, -1), norm=None):
-        if dim == (-2, -1) and input.ndim > 1 and (s is None or isinstance(s, tuple)):
-            found = _everyday(F, input, (input.ndim - 2, input.ndim - 1), s, norm, forward, everyday)
-            if found is not None:
-                return found
-        _check(name + "2", norm, "tuple of ints", dim=dim, **({} if s is None else {"s": s}))
-        return run(F, name + "2", input, *_dims(input, s, dim), norm, forward, s is not None and _last(s) != [-1])
-
-    def several(F, input, s=None, dim=None, norm=None):
-        if s is dim is None and input.ndim:
-            found = _everyday(F, input, tuple(range(input.ndim)), None, norm, forward, everyday)
-            if found is not None:
-                return found
-        _check(name + "n", norm, "tuple of ints", **{k: v for k, v in (("s", s), ("dim", dim)) if v is not None})
-        return run(F, name + "n", input, *_dims(input, s, dim), norm, forward, s is not None and _last(s) != [-1])
-
-    single.__doc__ = (f"{text} along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: \"forward\", "
-        "\"backward\", \"ortho\".")
-    double.__doc__ = f"{text} over two dimensions, cut or padded with zeros to the sizes ``s`` first."
-    several.__doc__ = f"{text} over several dimensions (all, or the last ``len(s)``, where ``dim`` is not given)."
-    for (end, define), plan in zip_longest((("", single), ("2", double), ("n", several)), plans):
-        composite(define, name=f"fft_{name}{end}", plan=None if plan is None else ("transform_real", plan))
+def _forms(name: str, run: Any, forward: bool, text: str) -> None:
+    _form(name, run, forward, "n", -1, f"{text} along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: "
+        "\"forward\", \"backward\", \"ortho\".")
+    _form(name + "2", run, forward, "s", (-2, -1), f"{text} over two dimensions, cut or padded with zeros to the sizes "
+        "``s`` first.")
+    _form(name + "n", run, forward, "s", None, f"{text} over several dimensions (all, or the last ``len(s)``, where "
+        "``dim`` is not given).")
 
 
-def _padded(F: Any, x: Any, d: int, n: Any, length: int) -> Any:
-    """``x`` with zeros up to ``n`` along ``d``; None where it is longer."""
-    if n is None or n == length:
-        return x
-    return F.constant_pad_nd(x, (0, 0) * (x.ndim - 1 - d) + (0, n - length)) if n > length else None
-
-
-def _quick_complex(forward: bool) -> Any:
-    def quick(F: Any, x: Any, dims: tuple[int, ...], n: Any, length: int, scale: int) -> Any:
-        x = _padded(F, x, dims[-1], n, length)
-        return None if x is None else F.transform(x, dims, scale, forward)
-
-    return _COMPLEX, quick
-
-
-def _quick_half(F: Any, x: Any, dims: tuple[int, ...], n: Any, length: int, scale: int) -> Any:
-    x = _padded(F, x, dims[-1], n, length)
-    return None if x is None else F.transform_real(x, dims, scale, True)
-
-
-def _quick_real(F: Any, x: Any, dims: tuple[int, ...], n: Any, length: int, scale: int) -> Any:
-    n = 2 * (length - 1) if n is None else n
-    return F.transform_to_real(x, dims, scale, n) if n > 0 and n // 2 + 1 == length else None
-
-
-_forms("fft", _complex, True, "The Fourier transform", _quick_complex(True), _plans(False))
-_forms("ifft", _complex, False, "The inverse Fourier transform", _quick_complex(False))
-_forms("rfft", _half, True, "The non-negative frequencies of real input", (_REALS, _quick_half),
-    _plans(True))
-_forms("irfft", _real, False, "The inverse of ``rfft``, real", (_COMPLEX, _quick_real))
+_forms("fft", _complex, True, "The Fourier transform")
+_forms("ifft", _complex, False, "The inverse Fourier transform")
+_forms("rfft", _half, True, "The non-negative frequencies of real input")
+_forms("irfft", _real, False, "The inverse of ``rfft``, real")
 _forms("hfft", _real, True, "The real transform of half a Hermitian signal")
 _forms("ihfft", _half, False, "The inverse of ``hfft``")
 

@@ -2,7 +2,8 @@
 
 A *plan* of such a composite (``ops/operator.py``), with the names of its operators, makes the steps of the shapes, or
 None. Where its first argument is a list of tensors it gets a tuple of shapes, and tuples for other lists. With a third
-element ``True`` it is made only for tensors that lie row by row. The extension remembers the steps and takes them in an
+element ``True`` it is made only for tensors that lie row by row, with ``"kind"`` it is also given the character of the
+first tensor's type. The extension remembers the steps and takes them in an
 everyday call (``native/composed.c``), of tensors that hold no truth values; ``taken`` is their definition.
 """
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
 #: The operator, the places of its tensors among all values, its further arguments.
 Steps = tuple[tuple[Any, ...], ...]
+
+
+def in_a_row(operators: Sequence[tuple[Any, ...]]) -> Steps:
+    """The steps of operators that each take the result of the one before."""
+    return tuple((name, i, *rest) for i, (name, *rest) in enumerate(operators))
 
 
 def taken(F: Any, steps: Steps, tensors: Sequence[Any]) -> Any:

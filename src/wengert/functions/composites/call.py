@@ -77,7 +77,8 @@ def _short_cut(op: Composite, params: tuple[str, ...]) -> Any:
     (target, plan), more = op.plan[:2], op.plan[2:]
     unrecorded, tensors = more[:1] == (True,), more[1] if more[1:] else 0
     if type(target) is tuple:
-        return native_composed(op.name, params, op.defaults, (None, plan), True, tensors, 1 + unrecorded)
+        return native_composed(op.name, params, op.defaults, (None, plan), True, tensors,
+            3 if more[:1] == ("kind",) else 1 + unrecorded)
     exact = not unrecorded and op.node in (None, getattr(TABLE.get(target), "node_name", None))
     return native_composed(op.name, params, op.defaults, (target, plan), exact, tensors)
 
