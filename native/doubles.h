@@ -209,7 +209,7 @@ static inline double arccosh_double(double x)
     return x < 1.0 ? NAN : value;
 }
 
-/* As special_erfinv (special.c), without its far tail: up to 1 - 3e-11. */
+/* As special_erfinv and special_ndtri (special.c), without their far tails: with no less than 1.5e-11 beyond. */
 static inline double normal_centre(double r)
 {
     double p = 2.5090809287301226727e3;
@@ -255,6 +255,31 @@ static inline double erfinv_double(double x)
     double half = 0.5 * x, a = abs_f64(x), near = half * normal_centre(0.180625 - half * half);
     double far = normal_shoulder(__builtin_sqrt(-log_f64(0.5 * (1.0 - a))) - 1.6);
     return 0.70710678118654752440 * (a <= 0.85 ? near : sign_of_f64(far, x));
+}
+static inline double ndtri_double(double p)
+{
+    double q = p - 0.5, a = abs_f64(q), beyond = 1.0 - p, near = q * normal_centre(0.180625 - q * q);
+    double far = normal_shoulder(__builtin_sqrt(-log_f64(p < beyond ? p : beyond)) - 1.6);
+    return a <= 0.425 ? near : sign_of_f64(far, q);
+}
+
+/* As special_trigamma for 1e-150 < x < 1e150: below 10 the series at x + 10, and ten steps down as one fraction. */
+static inline double trigamma_double(double x)
+{
+    const int near = x < 10.0;
+    double y = near ? x + 10.0 : x, inverse = 1.0 / y, z = inverse * inverse, n = 0.0, d = 1.0;
+    for (int i = 0; i < 10; i++) {
+        double square = (x + i) * (x + i);
+        n = n * square + d, d *= square;
+    }
+    double series = 7.0 / 6;
+    series = series * z - 691.0 / 2730;
+    series = series * z + 5.0 / 66;
+    series = series * z - 1.0 / 30;
+    series = series * z + 1.0 / 42;
+    series = series * z - 1.0 / 30;
+    series = series * z + 1.0 / 6;
+    return inverse + 0.5 * z + inverse * z * series + (near ? n / d : 0.0);
 }
 #undef TINY
 #undef HALF_TURN_LOW

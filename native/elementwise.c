@@ -3,10 +3,10 @@
  * blocks; the holomorphic ones have complex loops. Other inputs are promoted as NumPy promotes (integers to float64). */
 #include "wengert.h"
 
+#include "blocks.h"
 #include "fast.h"
 #include "half.h"
 #include "pool.h"
-#include "special.h"
 
 enum { BLOCK = 512 };
 enum storage { SINGLE, DOUBLE, HALF, BRAIN };
@@ -125,15 +125,37 @@ static int run(kernel_f32 single, kernel_f64 twice, enum storage storage, int ni
     return 0;
 }
 
-/* Functions that no instruction set has a loop of: one number at a time, in double precision. */
-#define SLOW_KERNELS(X) X(log_ndtr, 1, 30.0)
-#define SLOW_LOOP(name, REAL, S)                                                                            \
-    static void slow_##name##_##S(REAL *out, const REAL *const *in, size n)                                 \
-    {                                                                                                       \
-        for (size i = 0; i < n; i++) out[i] = (REAL)special_##name(in[0][i]);                               \
+/* Functions that no instruction set has a loop of: in double precision, a block after the other. */
+typedef void special_kernel(SPECIAL_ARGUMENTS);
+static void special_single(special_kernel *kernel, float *out, const float *const *in, int nin, size n)
+{
+    double wide[2][SPECIAL_BLOCK], to[SPECIAL_BLOCK];
+    const double *const from[] = {wide[0], wide[1]};
+    for (size at = 0; at < n; at += SPECIAL_BLOCK) {
+        const size count = n - at < SPECIAL_BLOCK ? n - at : SPECIAL_BLOCK;
+        for (int k = 0; k < nin; k++)
+            for (size i = 0; i < count; i++) wide[k][i] = in[k][at + i];
+        kernel(to, from, count, 1);
+        for (size i = 0; i < count; i++) out[at + i] = (float)to[i];
     }
-#define SLOW_LOOPS(name, nin, cost) SLOW_LOOP(name, float, f32) SLOW_LOOP(name, double, f64)
-SLOW_KERNELS(SLOW_LOOPS)
+}
+static void special_double(special_kernel *kernel, double *out, const double *const *in, int nin, size n)
+{
+    for (size at = 0; at < n; at += SPECIAL_BLOCK) {
+        const double *from[] = {in[0] + at, nin > 1 ? in[1] + at : NULL};
+        kernel(out + at, from, n - at < SPECIAL_BLOCK ? n - at : SPECIAL_BLOCK, 0);
+    }
+}
+#define SPECIAL_LOOPS(name, nin, cost)                                               \
+    static void name##_special_f32(float *out, const float *const *in, size n)       \
+    {                                                                                \
+        special_single(block_##name, out, in, nin, n);                               \
+    }                                                                                \
+    static void name##_special_f64(double *out, const double *const *in, size n)     \
+    {                                                                                \
+        special_double(block_##name, out, in, nin, n);                               \
+    }
+SPECIAL_KERNELS(SPECIAL_LOOPS)
 
 #define STRIDED_LOOP(name, type, storage, nin, cost, single, twice)                                       \
     static int name##_##type(PyArrayMethod_Context *context, char *const *data, const npy_intp *dims,      \
@@ -148,9 +170,9 @@ SLOW_KERNELS(SLOW_LOOPS)
     STRIDED_LOOP(name, f, SINGLE, nin, cost, single, twice)   \
     STRIDED_LOOP(name, d, DOUBLE, nin, cost, single, twice)
 #define STRIDED_LOOPS(name, nin, cost) STRIDED_FOUR(name, nin, cost, kernels->name##_f32, kernels->name##_f64)
-#define SLOW_STRIDED(name, nin, cost) STRIDED_FOUR(name, nin, cost, slow_##name##_f32, slow_##name##_f64)
+#define SPECIAL_STRIDED(name, nin, cost) STRIDED_FOUR(name, nin, cost, name##_special_f32, name##_special_f64)
 ELEMENTWISE_KERNELS(STRIDED_LOOPS)
-SLOW_KERNELS(SLOW_STRIDED)
+SPECIAL_KERNELS(SPECIAL_STRIDED)
 #define NARROW_LOOP(name, type, storage)                                                                   \
     static int name##_narrow_##type(PyArrayMethod_Context *context, char *const *data, const npy_intp *dims, \
                                     const npy_intp *strides, NpyAuxData *auxiliary)                        \
@@ -243,7 +265,7 @@ struct entry {
 
 static struct entry entries[] = {
 #define ENTRY(name, nin, cost) {#name, nin, cost, name##_e, name##_g, name##_f, name##_d, NULL, NULL, NULL, {{NULL, NULL, SINGLE, nin}, {NULL, NULL, DOUBLE, nin}, {NULL, NULL, SINGLE, nin}}},
-    ELEMENTWISE_KERNELS(ENTRY) SLOW_KERNELS(ENTRY)
+    ELEMENTWISE_KERNELS(ENTRY) SPECIAL_KERNELS(ENTRY)
 #undef ENTRY
 };
 enum { ENTRIES = sizeof entries / sizeof *entries };
@@ -363,8 +385,8 @@ int elementwise_init(PyObject *module)
 #define ENTRY(name, nin, cost) entries[at].kernel[SINGLE].single = kernels->name##_f32, entries[at++].kernel[DOUBLE].twice = kernels->name##_f64;
     ELEMENTWISE_KERNELS(ENTRY)
 #undef ENTRY
-#define ENTRY(name, nin, cost) entries[at].kernel[SINGLE].single = slow_##name##_f32, entries[at++].kernel[DOUBLE].twice = slow_##name##_f64;
-    SLOW_KERNELS(ENTRY)
+#define ENTRY(name, nin, cost) entries[at].kernel[SINGLE].single = name##_special_f32, entries[at++].kernel[DOUBLE].twice = name##_special_f64;
+    SPECIAL_KERNELS(ENTRY)
 #undef ENTRY
     for (int i = 0; i < ENTRIES; i++) entries[i].kernel[2].single = entries[i].kernel[SINGLE].single;
 #define NARROW_ENTRY(name)                                                                                   \

@@ -173,44 +173,42 @@ UNARY(signum, (REAL)(x > 0) - (REAL)(x < 0))
 UNARY(angle, x < 0 ? (REAL)3.14159265358979323846 : x != x ? x : (REAL)0)
 UNARY(logit, OWN(logit)(x))
 UNARY(entr, OWN(entr)(x))
+/* By blocks: where the vectors' formula does not hold for all numbers of one, they go one by one. */
+#define BLOCKED(name, holds, value, slow)                                                        \
+    static void F(name##_loop)(REAL *out, const REAL *const *in, size count)                     \
+    {                                                                                            \
+        for (size at = 0; at < count; at += 256) {                                               \
+            const size n = count - at < 256 ? count - at : 256;                                  \
+            const REAL *x_in = in[0] + at;                                                       \
+            REAL *to = out + at;                                                                 \
+            int tame = 1;                                                                        \
+            for (size i = 0; i < n; i++) { REAL x = x_in[i]; tame &= holds; }                    \
+            if (tame) EACH { REAL x = x_in[i]; to[i] = (REAL)(value); }                          \
+            else for (size i = 0; i < n; i++) { REAL x = x_in[i]; to[i] = (REAL)(slow); }        \
+        }                                                                                        \
+    }
 #if SINGLE
 UNARY(erfinv, erfinv_wide(x))
-/* Of positive numbers by blocks; reflected and odd ones go one by one. */
-#define GAMMA(name)                                                                   \
-    static void name##_loop_f32(float *out, const float *const *in, size count)       \
-    {                                                                                 \
-        for (size at = 0; at < count; at += 256) {                                    \
-            const size n = count - at < 256 ? count - at : 256;                       \
-            const float *x = in[0] + at;                                              \
-            float *to = out + at;                                                     \
-            int tame = 1;                                                             \
-            for (size i = 0; i < n; i++) tame &= (x[i] > 0) & (x[i] < 1e30f);         \
-            if (tame) EACH to[i] = name##_wide(x[i]);                                 \
-            else for (size i = 0; i < n; i++) to[i] = (float)special_##name(x[i]);    \
-        }                                                                             \
-    }
-GAMMA(lgamma)
-GAMMA(digamma)
-GAMMA(trigamma)
-#undef GAMMA
+BLOCKED(lgamma, (x > 0) & (x < 1e30f), lgamma_wide(x), special_lgamma(x))
+BLOCKED(digamma, (x > 0) & (x < 1e30f), digamma_wide(x), special_digamma(x))
+BLOCKED(trigamma, (x > 0) & (x < 1e30f), trigamma_wide(x), special_trigamma(x))
+#define LOG(name) name##_wide
 #else
-/* By blocks: hardly any has a number of the far tail. */
-static void erfinv_loop_f64(double *out, const double *const *in, size count)
-{
-    for (size at = 0; at < count; at += 256) {
-        const size n = count - at < 256 ? count - at : 256;
-        const double *x = in[0] + at;
-        double *to = out + at;
-        int tame = 1;
-        for (size i = 0; i < n; i++) tame &= abs_f64(x[i]) < 1.0 - 3e-11;
-        if (tame) EACH to[i] = erfinv_double(x[i]);
-        else for (size i = 0; i < n; i++) to[i] = special_erfinv(x[i]);
-    }
-}
+BLOCKED(erfinv, abs_f64(x) < 1.0 - 3e-11, erfinv_double(x), special_erfinv(x))
 UNARY(lgamma, special_lgamma(x))
 UNARY(digamma, special_digamma(x))
-UNARY(trigamma, special_trigamma(x))
+BLOCKED(trigamma, (x > 1e-150) & (x < 1e150), trigamma_double(x), special_trigamma(x))
+#define LOG(name) name##_double
 #endif
+BLOCKED(ndtri, (x > (REAL)1.5e-11) & (x < (REAL)(1 - 1.5e-11)), ndtri_double(x), special_ndtri(x))
+/* The product is rounded, as in PyTorch. */
+#define SINC(sine) (x *= (REAL)3.14159265358979323846, x == 0 ? 1.0 : sine / (double)x)
+BLOCKED(sinc, F(abs)(x) < (REAL)3e4, SINC(sine_f64((double)x, 0)), SINC(sin((double)x)))
+#undef SINC
+BINARY(xlogy, (g == 0) & (x == x) ? 0 : g * LOG(log)(x))
+BINARY(xlog1py, (g == 0) & (x == x) ? 0 : g * LOG(log1p)(x))
+BINARY(heaviside, g == 0 ? x : (REAL)(g > 0))
+#undef LOG
 
 static void F(softplus_loop)(REAL *out, const REAL *const *in, size n)
 {

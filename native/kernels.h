@@ -72,7 +72,12 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(scaled_product, 4, 0.2)  \
     X(scaled_quotient, 4, 0.3) \
     X(logit, 1, 1.0)           \
-    X(entr, 1, 1.0)
+    X(entr, 1, 1.0)            \
+    X(ndtri, 1, 3.0)           \
+    X(sinc, 1, 3.0)            \
+    X(xlogy, 2, 1.0)           \
+    X(xlog1py, 2, 1.0)         \
+    X(heaviside, 2, 0.15)
 
 /* What numbers of 16 bits have in the place of a kernel: of float32, and exact enough to be rounded to as many. */
 #define NARROW_KERNELS(X) X(gelu)

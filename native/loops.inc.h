@@ -47,17 +47,24 @@ static int tame_angles_f64(const double *const *in, size n)
 
 static void series_loop(double *out, const double *t, const double *coefficients, size count, size n)
 {
-    enum { WIDTH = 64 };
+    enum { VECTORS = 4, LANES = sizeof(vector_f64) / sizeof(double), WIDTH = VECTORS * LANES };
+    double numbers[WIDTH] = {0};
     for (size at = 0; at < n; at += WIDTH) {
-        const size width = n - at < WIDTH ? n - at : WIDTH;
-        double x[WIDTH] = {0}, a[WIDTH] = {0}, b[WIDTH] = {0};
-        for (size i = 0; i < width; i++) x[i] = t[at + i];
+        const size width = (n - at < WIDTH ? n - at : WIDTH) * (size)sizeof(double);
+        vector_f64 x[VECTORS], a[VECTORS], b[VECTORS];
+        memcpy(numbers, t + at, (size_t)width);
+        for (int v = 0; v < VECTORS; v++) {
+            x[v] = *(const vector_f64 *)(numbers + v * LANES);
+            a[v] = b[v] = (vector_f64){0};
+        }
         for (size k = count - 1; k > 0; k--)
-            for (size i = 0; i < WIDTH; i++) {
-                const double next = 2.0 * x[i] * a[i] - b[i] + coefficients[k];
-                b[i] = a[i], a[i] = next;
+            for (int v = 0; v < VECTORS; v++) {
+                const vector_f64 next = (x[v] + x[v]) * a[v] + (coefficients[k] - b[v]);
+                b[v] = a[v], a[v] = next;
             }
-        for (size i = 0; i < width; i++) out[at + i] = x[i] * a[i] - b[i] + coefficients[0];
+        for (int v = 0; v < VECTORS; v++)
+            *(vector_f64 *)(numbers + v * LANES) = x[v] * a[v] + (coefficients[0] - b[v]);
+        memcpy(out + at, numbers, (size_t)width);
     }
 }
 #if VECTOR_BYTES < 64

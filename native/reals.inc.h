@@ -29,6 +29,7 @@
 
 #undef UNARY
 #undef BINARY
+#undef BLOCKED
 #undef EACH
 #undef HALF
 #undef ONE

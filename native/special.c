@@ -2,6 +2,8 @@
  * src/wengert/arrays/plain/special.py, where their sources are named. float32 results come from these by rounding. */
 #include "special.h"
 
+#include "blocks.h"
+
 #include <math.h>
 #include <stddef.h>
 
@@ -76,7 +78,7 @@ double special_erfcx(double x)
 }
 
 /* The logarithm of the probability of a normal number below x; its square is taken exactly, as rounding x/sqrt(2) would cost x^2 ulp. */
-double special_log_ndtr(double x)
+static double log_ndtr(double x)
 {
     if (x < -1) return log(0.5 * special_erfcx(-x * SQRT1_2)) - 0.5 * x * x;
     if (x <= 1) return log1p(-0.5 * erfc(x * SQRT1_2));
@@ -84,14 +86,25 @@ double special_log_ndtr(double x)
     const double beyond = 0.5 * exp(-0.5 * head * head) * exp(-0.5 * (a - head) * (a + head)) * special_erfcx(a * SQRT1_2);
     return x != x ? x : log1p(-beyond);
 }
+BY_ELEMENT(log_ndtr, 0, log_ndtr(x))
+
+/* The normal quantile of 0.5 + q, beyond which there is `tail`; NaN where that is below zero. */
+static double quantile(double q, double tail)
+{
+    if (fabs(q) <= 0.425) return q * RATIO(0.180625 - q * q, NDTRI_A, NDTRI_B);
+    double r = sqrt(-log(tail));
+    double value = r <= 5 ? RATIO(r - 1.6, NDTRI_C, NDTRI_D) : r == INFINITY ? r : RATIO(r - 5, NDTRI_E, NDTRI_F);
+    return copysign(value, q);
+}
 
 double special_erfinv(double x)
 {
-    double q = 0.5 * x;
-    if (fabs(q) <= 0.425) return q * RATIO(0.180625 - q * q, NDTRI_A, NDTRI_B) * SQRT1_2;
-    double r = sqrt(-log(0.5 * (1 - fabs(x)))); /* NaN outside [-1, 1] and for NaN */
-    double value = r <= 5 ? RATIO(r - 1.6, NDTRI_C, NDTRI_D) : r == INFINITY ? r : RATIO(r - 5, NDTRI_E, NDTRI_F);
-    return copysign(value * SQRT1_2, x);
+    return quantile(0.5 * x, 0.5 * (1 - fabs(x))) * SQRT1_2;
+}
+
+double special_ndtri(double p)
+{
+    return quantile(p - 0.5, p < 0.5 ? p : 1 - p);
 }
 
 /* sin(pi x) with the period removed exactly. */

@@ -2,8 +2,8 @@
 #ifndef WENGERT_SPECIAL_H
 #define WENGERT_SPECIAL_H
 double special_erfinv(double x);
+double special_ndtri(double p);
 double special_erfcx(double x);
-double special_log_ndtr(double x);
 double special_lgamma(double x);
 double special_digamma(double x);
 double special_trigamma(double x);

@@ -135,7 +135,8 @@ NUMBERS = {
     "elu": [(1.0, 1.0, 1.0), (1.75809934, 1.05070098, 1.0), (-0.5, 2.0, 0.25)],
 }
 OTHERS = {"rsqrt", "cube", "signum", "square_difference", "lerp", "scaled_sum", "smooth_l1", "nan_to_num", "bent",
-    "logit", "gated", "hardshrink", "softshrink", "shrink", "threshold", "huber", "scaled_product", "scaled_quotient"}
+    "logit", "gated", "hardshrink", "softshrink", "shrink", "threshold", "huber", "scaled_product", "scaled_quotient",
+    "xlogy", "xlog1py", "heaviside"}
 ACTIVATIONS = [name for name in K.FAMILIES["elementwise"] if name.removesuffix("_grad") not in {*NUMBERS, *OTHERS}]
 SPECIAL = ["erf", "erfc", "erfcx", "erfinv", "ndtr", "lgamma", "digamma", "trigamma"]
 COMPLEX = ["sigmoid", "sigmoid_grad", "tanh_grad", "silu", "silu_grad"]

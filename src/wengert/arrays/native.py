@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert.arrays import _kernels
+from wengert.arrays import _kernels, special_tables
 from wengert.arrays.float8 import converted
 from wengert.arrays.plain.arithmetic import COSTS
 from wengert.arrays.plain.widen import parameter
@@ -33,6 +33,7 @@ _SINGLE = np.dtype(np.float32)
 instruction_set: str = _kernels.instruction_set
 set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_threads
 
+_kernels.take_series(vars(special_tables))
 globals().update({name: _kernels.fast(kernel, 0.0) if kernel.nin <= 2 else kernel
     for name, kernel in vars(_kernels).items() if isinstance(kernel, np.ufunc)})
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
@@ -92,10 +93,11 @@ class _Later:
         return getattr(self._load(), name)
 
 
-(alignments, _attention, distances, draws, fourier, _groups, lapack, layout, lines, _margins, matrices, rows, sampling,
-    shortcuts, special, windows) = (_Later(partial(import_module, f"wengert.arrays.plain.{name}")) for name in (
-    "alignments", "attention", "distances", "draws", "fourier", "groups", "lapack", "layout", "lines", "margins",
-    "matrices", "rows", "sampling", "shortcuts", "special", "windows"))
+(alignments, _attention, distances, draws, fourier, _groups, lapack, layout, lines, _margins, matrices, _orthogonal,
+    rows, sampling, shortcuts, special, windows) = (
+    _Later(partial(import_module, f"wengert.arrays.plain.{name}")) for name in (
+        "alignments", "attention", "distances", "draws", "fourier", "groups", "lapack", "layout", "lines", "margins",
+        "matrices", "orthogonal", "rows", "sampling", "shortcuts", "special", "windows"))
 
 
 def _or_plain(name: str, definitions: _Later) -> Callable[..., Any]:
@@ -137,7 +139,7 @@ for _module, _names in {
     layout: ("joined", "pieces", "padded", "triangle_places"),
     shortcuts: ("norm", "product", "fold_rows", "square_sum", "stacked", "within", "class_losses",
         "cross_entropy_grad", "where"),
-    _attention: ("attention",), special: ("series",),
+    _attention: ("attention",),
     lapack: ("lu_factor", "lu_parts", "lu_solve", "solve_once", "inverse", "determinants", "triangular", "cholesky",
         "orthogonal", "singular", "symmetric", "eigen", "least_squares"),
 }.items():
@@ -145,6 +147,22 @@ for _module, _names in {
 globals().update({name: _in_rows(name) for name in ("running_sum", "running_product", "running_extreme", "take_along",
     "mode_places")})
 globals().update({name: _in_rows(name, 2) for name in ("put_along", "add_along", "join_along")})
+
+
+def _of_degree(name: str) -> Callable[..., Array]:
+    quick = globals()[name]
+
+    def kernel(x: Array, n: Array, out: Array | None = None) -> Array:
+        if _kernels.within(n, -(2**20), 2**20) is not True:
+            _orthogonal.highest(n)
+        return quick(x, n, out=out)  # type: ignore[no-any-return]
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
+
+
+globals().update({name: _of_degree(name) for name in ("chebyshev_t", "chebyshev_u", "chebyshev_v", "chebyshev_w",
+    "hermite_h", "hermite_he", "laguerre_l", "legendre_p")})
 
 
 def extreme(x: Array, axis: int, least: bool, keepdim: bool) -> tuple[Array, Array]:
@@ -542,7 +560,12 @@ def restrided(x: Array, shape: Ints, strides: Ints) -> Array:
     return layout.restrided(x, shape, strides) if value is NotImplemented else value
 
 
+_derived_digamma = _kernels.fast(_kernels.derived_digamma, 0.0, True)
+
+
 def polygamma(n: int, x: Array) -> Array:
+    if n > 1:
+        return _derived_digamma(float(n), x)  # type: ignore[no-any-return]
     value = _kernels.trigamma(x) if n == 1 else None
     if value is not None and not np.isinf(value).any():
         return value  # type: ignore[no-any-return]

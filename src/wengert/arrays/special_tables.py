@@ -1,4 +1,4 @@
-"""Chebyshev coefficients of the functions in ``special_functions``, fitted for this project with 50 digits."""
+"""Chebyshev coefficients of the functions in ``plain.bessel``, fitted for this project with 50 digits."""
 
 from __future__ import annotations
 

@@ -182,20 +182,22 @@ _by_log, _by_log1p = (_times_log(lambda F, g, x: F.xlogy(g, x), 0),
           promote="float", inplace=True, places=("torch", "Tensor", "special"))
 def xlogy(input: Array, other: Array):
     """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
-    return _product_or_zero("xlogy_cpu", input, other, np.log)
+    return _product_or_zero("xlogy", input, other, np.log)
 
 
 @operator(grad=dict(input=_by_log1p, other=lambda F, g, input, other: g * input / (other + 1)),
           promote="float", places=("special",), node="SpecialXlog1PyBackward0")
 def special_xlog1py(input: Array, other: Array):
     """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
-    return _product_or_zero("xlog1py_cpu", input, other, np.log1p)
+    return _product_or_zero("xlog1py", input, other, np.log1p)
 
 
 def _product_or_zero(kernel: str, input: Any, other: Any, log: Any) -> Any:
     input, other = as_array(input), as_array(other)  # the fast path passes Python numbers as they are
+    d = real(f"{kernel}_cpu", input if input.ndim or not other.ndim else other).dtype
+    if d.char in "fd":
+        return getattr(K, kernel)(input.astype(d, copy=False), other.astype(d, copy=False))
     zero = as_array(input == 0)
-    d = real(kernel, input if input.ndim or not other.ndim else other).dtype
     product = input * log(other)
     if K.within(zero, 0, 0):
         return as_array(product).astype(d, copy=False)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays import special_functions as S
 from ..arrays.array_likes import as_array
 from ..arrays.dtypes import is_half
 from .operator import Array, family
 from .pointwise import from_one
 from .refusals import floating, real
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 operator, composite = family("torch", "Tensor", "special", pointwise=True, promote="float", inplace=True)
 method, _ = family("torch", "Tensor", pointwise=True, promote="float", inplace=True)
@@ -25,17 +21,15 @@ special, special_composite = family("special", pointwise=True, promote="float")
 
 PI = 3.141592653589793
 SQRT_PI, SQRT_2PI, SQRT_HALF = 1.772453850905516, 2.5066282746310002, 0.7071067811865476
-_WAVES = ("airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1")  # not a number at infinity, as in PyTorch
 
 
 def _real(name: str, text: str, kernel: Any, rule: Any = None, label: str = "", declare: Any = special,
         **options: Any) -> None:
     """Declare ``kernel`` of real numbers; PyTorch's kernel ``label`` refuses complex ones."""
-    short = name.removeprefix("special_")
+    label = label or f"{name.removeprefix('special_')}_cpu"
 
     def forward(input: Array):
-        y = kernel(real(label or f"{short}_cpu", input))
-        return np.where(np.isinf(input), y.dtype.type(np.nan), y) if short in _WAVES else y
+        return kernel(real(label, input))
 
     forward.__name__, forward.__doc__ = name, text
     declare(grad=None if rule is None else dict(input=rule), name=name, **options)(forward)
@@ -120,10 +114,23 @@ def _mvlgamma_input(input: Any, p: Any) -> Any:
     return real("mvlgamma", input.astype(dt.default_float()) if input.dtype.kind in "iu" else input)
 
 
+def _multivariate(x: Array, p: int) -> Array:
+    """Logarithm of the multivariate gamma function of dimension ``p``."""
+    if is_half(x.dtype):  # rounded where PyTorch's tensors are
+        shifts = np.arange(-p / 2 + 0.5, 0.5, 0.5).astype(x.dtype)
+        parts = K.lgamma(x[..., None] + shifts).astype(np.float32)
+        total = np.add.reduce(parts, -1).astype(x.dtype).astype(np.float32)
+        rest = as_array(p * (p - 1) / 4 * np.log(PI)).astype(x.dtype).astype(np.float32)
+        return as_array(total + rest).astype(x.dtype)
+    wide = x.astype(np.float64)
+    total = sum((K.lgamma(wide - j / 2) for j in range(p)), np.full(x.shape, p * (p - 1) / 4 * np.log(PI)))
+    return as_array(total).astype(x.dtype, copy=False)
+
+
 @method(grad=dict(input=_mvlgamma_grad), layout="rows", promote=None)
 def mvlgamma(input: Array, p):
     """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
-    return S.mvlgamma(_mvlgamma_input(input, p), p)
+    return _multivariate(_mvlgamma_input(input, p), p)
 
 
 def _gamma_density(F: Any, g: Any, input: Any, other: Any) -> Any:
@@ -133,7 +140,7 @@ def _gamma_density(F: Any, g: Any, input: Any, other: Any) -> Any:
 @method(grad=dict(input=_not_implemented("igamma: input"), other=_gamma_density), promote="elementwise", scalars="")
 def igamma(input: Array, other: Array):
     """Regularised lower incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
-    return S.gammainc(floating("igamma_cpu", input), other)
+    return K.gammainc(floating("igamma_cpu", input), other)
 
 
 @method(grad=dict(input=_not_implemented("igammac: input"),
@@ -141,7 +148,7 @@ def igamma(input: Array, other: Array):
     promote="elementwise", scalars="")
 def igammac(input: Array, other: Array):
     """Regularised upper incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
-    return S.gammaincc(floating("igammac_cpu", input), other)
+    return K.gammaincc(floating("igammac_cpu", input), other)
 
 
 @special(grad=dict(input=_not_implemented("zeta"),
@@ -187,6 +194,8 @@ def _sinc_back(F: Any, g: Any, input: Any) -> Any:
 @operator(grad=dict(input=_sinc_back), wirtinger=True)
 def sinc(input: Array):
     """``sin(pi * input) / (pi * input)``, and 1 at zero."""
+    if input.dtype.kind != "c":
+        return K.sinc(input)
     x = input * input.dtype.type(PI)
     return np.where(input == 0, 1, K.sin(x) / np.where(input == 0, 1, x)).astype(input.dtype, copy=False)
 
@@ -211,62 +220,52 @@ def _i1e_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
     return g * F.where(far, F.special_i0e(safe) - result * (F.sgn(safe) + F.reciprocal(safe)), 0.5)
 
 
-_real("i0", "Modified Bessel function of the first kind, order 0.", lambda x: S.modified_i(x, 0),
+_real("i0", "Modified Bessel function of the first kind, order 0.", lambda x: K.modified_i0(x),
     lambda F, g, input: g * F.special_i1(input), "i0_vml_cpu", operator)
-_real("special_i0e", "``exp(-abs(input)) * i0(input)``.", lambda x: S.modified_i(x, 0, True),
+_real("special_i0e", "``exp(-abs(input)) * i0(input)``.", lambda x: K.scaled_i0(x),
     lambda F, g, input, result: g * (F.special_i1e(input) - F.sgn(input) * result), node="SpecialI0EBackward0")
-_real("special_i1", "Modified Bessel function of the first kind, order 1.", lambda x: S.modified_i(x, 1), _i1_grad)
-_real("special_i1e", "``exp(-abs(input)) * i1(input)``.", lambda x: S.modified_i(x, 1, True), _i1e_grad,
+_real("special_i1", "Modified Bessel function of the first kind, order 1.", lambda x: K.modified_i1(x), _i1_grad)
+_real("special_i1e", "``exp(-abs(input)) * i1(input)``.", lambda x: K.scaled_i1(x), _i1e_grad,
     node="SpecialI1EBackward0")
 
 
-def _bessel_functions(n: int) -> None:
-    """Those of order ``n`` that have no gradient, as in PyTorch."""
-    _real(f"special_bessel_j{n}", f"Bessel function of the first kind, order {n}.", lambda x: S.bessel_j(x, n))
-    _real(f"special_bessel_y{n}", f"Bessel function of the second kind, order {n}.", lambda x: S.bessel_y(x, n))
-    _real(f"special_modified_bessel_i{n}", f"Modified Bessel function of the first kind, order {n}.",
-        lambda x: S.modified_i(x, n))
-    _real(f"special_modified_bessel_k{n}", f"Modified Bessel function of the second kind, order {n}.",
-        lambda x: S.modified_k(x, n))
-    _real(f"special_scaled_modified_bessel_k{n}", f"``exp(input) * modified_bessel_k{n}(input)``.",
-        lambda x: S.modified_k(x, n, True))
+def _without_gradient(name: str, text: str, kernel: str) -> None:
+    """One that has none in PyTorch either."""
+    _real(f"special_{name}", text, lambda x: getattr(K, kernel)(x))
 
 
-_bessel_functions(0)
-_bessel_functions(1)
-_real("special_airy_ai", "Airy function Ai.", S.airy_ai)
-_real("special_spherical_bessel_j0", "Spherical Bessel function of the first kind, order 0.", S.spherical_j0)
+for _n in (0, 1):
+    _without_gradient(f"bessel_j{_n}", f"Bessel function of the first kind, order {_n}.", f"bessel_j{_n}")
+    _without_gradient(f"bessel_y{_n}", f"Bessel function of the second kind, order {_n}.", f"bessel_y{_n}")
+    _without_gradient(f"modified_bessel_i{_n}", f"Modified Bessel function of the first kind, order {_n}.",
+        f"modified_i{_n}")
+    _without_gradient(f"modified_bessel_k{_n}", f"Modified Bessel function of the second kind, order {_n}.",
+        f"modified_k{_n}")
+    _without_gradient(f"scaled_modified_bessel_k{_n}", f"``exp(input) * modified_bessel_k{_n}(input)``.",
+        f"scaled_k{_n}")
+_without_gradient("airy_ai", "Airy function Ai.", "airy_ai")
+_without_gradient("spherical_bessel_j0", "Spherical Bessel function of the first kind, order 0.", "spherical_j0")
 
 
 # -- orthogonal polynomials ------------------------------------------------------------------------------------------
 
-# name: the polynomial of degree 1; that of degree k + 1 from those of degree k (p) and k - 1 (q).
-_POLYNOMIALS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "chebyshev_polynomial_t": (lambda x: x, lambda x, k, p, q: 2 * x * p - q),
-    "chebyshev_polynomial_u": (lambda x: 2 * x, lambda x, k, p, q: 2 * x * p - q),
-    "chebyshev_polynomial_v": (lambda x: 2 * x - 1, lambda x, k, p, q: 2 * x * p - q),
-    "chebyshev_polynomial_w": (lambda x: 2 * x + 1, lambda x, k, p, q: 2 * x * p - q),
-    "hermite_polynomial_h": (lambda x: 2 * x, lambda x, k, p, q: 2 * (x * p - k * q)),
-    "hermite_polynomial_he": (lambda x: x, lambda x, k, p, q: x * p - k * q),
-    "laguerre_polynomial_l": (lambda x: 1 - x, lambda x, k, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1)),
-    "legendre_polynomial_p": (lambda x: x, lambda x, k, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1)),
-}
+def _declare_polynomial(kind: str, letter: str, shifted: bool = False) -> None:
+    name, kernel = f"{'shifted_' * shifted}{kind}_polynomial_{letter}", f"{kind}_{letter}"
 
-
-def _declare_polynomial(name: str, first: Callable[..., Any], step: Callable[..., Any], shifted: bool = False) -> None:
     def forward(input: Array, n: Array):
-        return S.polynomial(2 * input - 1 if shifted else input, n, first, step)
+        x = real(f"{name}_cpu", input)
+        return getattr(K, kernel)(2 * x - 1 if shifted else x, n)
 
-    kind, letter = name.removeprefix("shifted_").split("_polynomial_")
     of = ", of ``2 * input - 1``" if shifted else ""
     forward.__doc__ = f"{kind.capitalize()} polynomial {letter.upper()} of degree ``n``{of}."
     special(name=f"special_{name}")(forward)
 
 
-for _name, (_first, _step) in _POLYNOMIALS.items():
-    _declare_polynomial(_name, _first, _step)
-    if _name.startswith("chebyshev"):
-        _declare_polynomial(f"shifted_{_name}", _first, _step, shifted=True)
+for _letter in "tuvw":
+    _declare_polynomial("chebyshev", _letter)
+    _declare_polynomial("chebyshev", _letter, shifted=True)
+for _kind, _letter in (("hermite", "h"), ("hermite", "he"), ("laguerre", "l"), ("legendre", "p")):
+    _declare_polynomial(_kind, _letter)
 
 
 # -- torch.special's own names for others ----------------------------------------------------------------------------

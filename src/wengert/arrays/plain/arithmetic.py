@@ -28,7 +28,7 @@ _CAUTIOUS = {
 _CAREFREE = {
     "absolute": 0.1, "add": 0.15, "bitwise_and": 0.1, "bitwise_or": 0.1, "bitwise_xor": 0.1, "ceil": 0.1,
     "conjugate": 0.1, "copysign": 0.2, "equal": 0.1, "floor": 0.1, "fmax": 0.2, "fmin": 0.2, "greater": 0.1,
-    "greater_equal": 0.1, "heaviside": 0.5, "invert": 0.1, "isfinite": 0.1, "isinf": 0.1, "isnan": 0.1,
+    "greater_equal": 0.1, "invert": 0.1, "isfinite": 0.1, "isinf": 0.1, "isnan": 0.1,
     "left_shift": 0.2, "less": 0.1, "less_equal": 0.1, "logical_and": 0.2, "logical_not": 0.1, "logical_or": 0.2,
     "logical_xor": 0.2, "maximum": 0.15, "minimum": 0.15, "multiply": 0.15, "negative": 0.1, "not_equal": 0.1,
     "right_shift": 0.2, "rint": 0.1, "sign": 0.2, "signbit": 0.1, "subtract": 0.15, "trunc": 0.1,

@@ -344,6 +344,31 @@ def entr(x: Array) -> Array:
 
 
 @_elementwise
+def sinc(x: Array) -> Array:
+    """``sin(pi x) / (pi x)`` and 1 at zero; the product is rounded, as in PyTorch."""
+    x = x * x.dtype.type(np.pi)
+    return np.where(x == 0, x.dtype.type(1), np.sin(x) / x)
+
+
+@_elementwise
+def xlogy(x: Array, y: Array) -> Array:
+    """``x log(y)``, and zero where ``x`` is (unless ``y`` is NaN)."""
+    return np.where((x == 0) & (y == y), x.dtype.type(0), x * np.log(y))
+
+
+@_elementwise
+def xlog1py(x: Array, y: Array) -> Array:
+    """``x log(1 + y)``, and zero where ``x`` is (unless ``y`` is NaN)."""
+    return np.where((x == 0) & (y == y), x.dtype.type(0), x * np.log1p(y))
+
+
+@_elementwise
+def heaviside(x: Array, value: Array) -> Array:
+    """Zero below zero (and at NaN), one above, ``value`` at zero."""
+    return np.where(x == 0, value, (x > 0).astype(x.dtype))
+
+
+@_elementwise
 def bent_grad(g: Array, a: Array, b: Array, delta: float, scale: float) -> Array:
     """``g`` times the difference of ``a`` and ``b``, kept within ``delta`` of zero, times ``scale``."""
     t = a.dtype.type

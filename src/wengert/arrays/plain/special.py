@@ -289,21 +289,19 @@ def zeta(s: Array, q: Array) -> Array:
     """Hurwitz zeta function, the sum of (q + k)^-s over k >= 0, for s > 1 (Euler-Maclaurin after nine terms)."""
     s, q = np.broadcast_arrays(s, q)
     pole = (q <= 0.0) & (q == np.floor(q))
-    invalid = (s < 1.0) | ((q <= 0.0) & ~pole & (s != np.floor(s))) | np.isnan(s) | np.isnan(q)
-    total = q**-s
-    a = q.copy()
-    while True:  # at least nine terms, and as many as lift a negative q above nine
-        a = a + 1.0
-        total = total + a**-s
-        if not (a[~pole & ~invalid] < 9.0).any():
-            break
-    b = a**-s
-    total = total + b * a / (s - 1.0) - 0.5 * b
+    invalid = (s < 1.0) | ((q <= 0.0) & ~pole & (s != np.floor(s)))
+    total, a, done, terms = q**-s, q, pole | invalid, 0
+    while terms < 9 or (a[~done] < 9.0).any():  # at least nine terms, and as many as lift a negative q above nine
+        a, terms = a + 1.0, terms + 1
+        b = a**-s
+        total = np.where(done, total, total + b)
+        done |= (a > 0) & (b < total * 1e-17)  # and so is the rest
+    tail = b * a / (s - 1.0) - 0.5 * b
     factor = s / a
     for k, c in enumerate(_ZETA_TAIL):
-        total = total + c * factor * b
+        tail = tail + c * factor * b
         factor = factor * (s + 2 * k + 1) * (s + 2 * k + 2) / (a * a)
-    total = np.where((q == np.inf) | (s == np.inf), np.nan, total)  # as PyTorch's terms leave it
+    total = np.where(done, total, total + tail)
     total = np.where(pole | (s == 1.0), np.inf, total)
     return np.where(invalid, np.nan, total)
 
