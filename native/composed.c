@@ -119,6 +119,13 @@ static int expand_as(PyArrayObject *a, PyObject *const *args, PyObject **row)
     return 2;
 }
 
+/* +x is the tensor itself, but for truth values. */
+static int positive(PyArrayObject *a, PyObject *const *args, PyObject **row)
+{
+    (void)args, (void)row;
+    return PyArray_TYPE(a) == NPY_BOOL ? NOT_EVERYDAY : ITSELF;
+}
+
 /* Of real numbers the conjugate is the tensor itself. */
 static int conjugate(PyArrayObject *a, PyObject *const *args, PyObject **row)
 {
@@ -133,7 +140,7 @@ static const struct recipe {
     rewrite rewrite;
 } RECIPES[] = {
     {"flatten", "reshape", 2, flatten}, {"unflatten", "view", 2, unflatten}, {"movedim", "permute", 2, movedim}, {"swapaxes", "transpose", 2, swapaxes},
-    {"mT", "transpose", 0, matrices}, {"conj", "conj", 0, conjugate}, {"view_as", "view", 1, as_other}, {"reshape_as", "reshape", 1, as_other}, {"expand_as", "expand", 1, expand_as},
+    {"mT", "transpose", 0, matrices}, {"conj", "conj", 0, conjugate}, {"positive", "positive", 0, positive}, {"view_as", "view", 1, as_other}, {"reshape_as", "reshape", 1, as_other}, {"expand_as", "expand", 1, expand_as},
 };
 
 enum { ROWS_ONLY = 2, OF_KIND = 3 };
@@ -488,7 +495,50 @@ static PyObject *composed(PyObject *module, PyObject *args)
     return (PyObject *)self;
 }
 
-static PyMethodDef methods[] = {{"composed", composed, METH_VARARGS, "composed(name, params, defaults): the short cut of a composite."}, {NULL, NULL, 0, NULL}};
+/* ---- whether two tensors are equal ---- */
+
+/* By blocks: of what differs early little is read. */
+#define DEFINE_SAME(TYPE)                                                              \
+    static int same_##TYPE(const TYPE *x, const TYPE *y, npy_intp n)                   \
+    {                                                                                  \
+        enum { BLOCK = 256 };                                                          \
+        for (npy_intp i = 0; i < n; i += BLOCK) {                                      \
+            const npy_intp end = n - i < BLOCK ? n : i + BLOCK;                        \
+            int differ = 0;                                                            \
+            for (npy_intp k = i; k < end; k++) differ |= !(x[k] == y[k]);              \
+            if (differ) return 0;                                                      \
+        }                                                                              \
+        return 1;                                                                      \
+    }
+DEFINE_SAME(float)
+DEFINE_SAME(double)
+
+/* equal(a, b): whether tensors of one type that lie row by row have the same shape and numbers; NotImplemented to others */
+static PyObject *equal(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    (void)module;
+    PyObject *modes = NULL;
+    if (count != 2 || names || !at.tensor || !has_array(args[0]) || !has_array(args[1])) NOT_HANDLED();
+    if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return NULL;
+    const int plain = modes == at.record || modes == at.silent || modes == at.inference;
+    Py_DECREF(modes);
+    PyArrayObject *a = (PyArrayObject *)SLOT(args[0], at.data), *b = (PyArrayObject *)SLOT(args[1], at.data);
+    const int type = PyArray_TYPE(a);
+    if (!plain || PyArray_DESCR(a) != PyArray_DESCR(b) || type > NPY_CDOUBLE || type == NPY_LONGDOUBLE || !PyArray_ISCARRAY_RO(a) || !PyArray_ISCARRAY_RO(b)) NOT_HANDLED();
+    if (!PyArray_SAMESHAPE(a, b)) Py_RETURN_FALSE;
+    const npy_intp n = PyArray_SIZE(a);
+    int same;
+    if (type == NPY_FLOAT || type == NPY_CFLOAT) same = same_float(PyArray_DATA(a), PyArray_DATA(b), type == NPY_FLOAT ? n : 2 * n);
+    else if (type == NPY_DOUBLE || type == NPY_CDOUBLE) same = same_double(PyArray_DATA(a), PyArray_DATA(b), type == NPY_DOUBLE ? n : 2 * n);
+    else same = !memcmp(PyArray_DATA(a), PyArray_DATA(b), PyArray_NBYTES(a));
+    return PyBool_FromLong(same);
+}
+
+static PyMethodDef methods[] = {
+    {"composed", composed, METH_VARARGS, "composed(name, params, defaults): the short cut of a composite."},
+    {"equal", (PyCFunction)(void (*)(void))equal, METH_FASTCALL | METH_KEYWORDS, "equal(a, b): whether two tensors are equal."},
+    {NULL, NULL, 0, NULL},
+};
 
 int composed_init(PyObject *module)
 {

@@ -256,7 +256,8 @@ static PyObject *rolled(PyArrayObject *a, PyObject *const *args)
     enum { QUICKLY_COPIED = 1 << 14 };
     struct lines l;
     PyObject *shift = PyTuple_CheckExact(args[1]) && PyTuple_GET_SIZE(args[1]) == 1 ? PyTuple_GET_ITEM(args[1], 0) : args[1];
-    if (!PyLong_CheckExact(shift) || PyArray_SIZE(a) > QUICKLY_COPIED || axis_of(args[2], PyArray_NDIM(a)) < 0 || !lines_of(a, args[2], &l)) return NULL;
+    const int flat = PyTuple_CheckExact(args[2]) && !PyTuple_GET_SIZE(args[2]); /* which is as if there were one dimension */
+    if (!PyLong_CheckExact(shift) || PyArray_SIZE(a) > QUICKLY_COPIED || (!flat && axis_of(args[2], PyArray_NDIM(a)) < 0) || !lines_of(a, args[2], &l)) return NULL;
     const Py_ssize_t by = PyLong_AsSsize_t(shift);
     if (by == -1 && PyErr_Occurred()) return NULL;
     PyArrayObject *y = new_of(a, l.ndim, PyArray_DIMS(a));
@@ -508,13 +509,70 @@ static PyObject *products(PyArrayObject *a, PyObject *const *args)
     return (PyObject *)y;
 }
 
+/* aminmax(input, dim, keepdim) */
+static PyObject *least_and_largest(PyArrayObject *a, PyObject *const *args)
+{
+    const int all = args[1] == Py_None && args[2] == Py_False;
+    if (!all && !PyLong_CheckExact(args[1])) return NULL;
+    PyObject *low = all ? extreme(a, 1) : extremes(a, args, 1), *high = !low ? NULL : all ? extreme(a, 0) : extremes(a, args, 0);
+    PyObject *pair = high ? PyTuple_Pack(2, low, high) : NULL;
+    Py_XDECREF(low);
+    Py_XDECREF(high);
+    return pair;
+}
+
+#define DEFINE_STEP(TYPE)                                                                                        \
+    static void step_##TYPE(const TYPE *x, const TYPE *between, TYPE *y, npy_intp n)                             \
+    {                                                                                                            \
+        for (npy_intp i = 0; i < n; i++) y[i] = x[i] == 0 ? between[i] : x[i] > 0 ? (TYPE)1 : (TYPE)0;           \
+    }
+DEFINE_STEP(float)
+DEFINE_STEP(double)
+
+/* heaviside(input, values) */
+static PyObject *step(PyArrayObject *a, PyObject *const *args)
+{
+    PyArrayObject *values = (PyArrayObject *)args[1];
+    const int type = PyArray_TYPE(a);
+    if (!PyArray_CheckExact(args[1]) || PyArray_DESCR(values) != PyArray_DESCR(a) || (type != NPY_FLOAT && type != NPY_DOUBLE) || !PyArray_SAMESHAPE(a, values) ||
+        !PyArray_ISCARRAY_RO(a) || !PyArray_ISCARRAY_RO(values))
+        return NULL;
+    PyArrayObject *y = new_of(a, PyArray_NDIM(a), PyArray_DIMS(a));
+    if (y && type == NPY_FLOAT) step_float(PyArray_DATA(a), PyArray_DATA(values), PyArray_DATA(y), PyArray_SIZE(a));
+    else if (y) step_double(PyArray_DATA(a), PyArray_DATA(values), PyArray_DATA(y), PyArray_SIZE(a));
+    return (PyObject *)y;
+}
+
+/* diag_embed(input, offset, dim1, dim2): the last two dimensions */
+static PyObject *embedded(PyArrayObject *a, PyObject *const *args)
+{
+    npy_intp shape[NPY_MAXDIMS];
+    const int ndim = PyArray_NDIM(a), width = PyArray_ITEMSIZE(a);
+    if (!ndim || ndim == NPY_MAXDIMS || !PyArray_IS_C_CONTIGUOUS(a) || PyArray_SIZE(a) > FEW || !PyLong_CheckExact(args[1]) || !PyLong_CheckExact(args[2]) ||
+        !PyLong_CheckExact(args[3]) || PyLong_AsLong(args[2]) != -2 || PyLong_AsLong(args[3]) != -1)
+        return PyErr_Clear(), NULL;
+    const Py_ssize_t offset = PyLong_AsSsize_t(args[1]), n = PyArray_DIM(a, ndim - 1);
+    if (llabs(offset) > FEW || (offset == -1 && PyErr_Occurred())) return NULL;
+    memcpy(shape, PyArray_DIMS(a), ndim * sizeof *shape);
+    const npy_intp side = shape[ndim - 1] = shape[ndim] = n + llabs(offset), rows = PyArray_SIZE(a) / n;
+    PyArrayObject *y = new_of(a, ndim + 1, shape);
+    if (!y) return NULL;
+    memset(PyArray_BYTES(y), 0, PyArray_NBYTES(y));
+    const char *from = PyArray_BYTES(a);
+    for (npy_intp r = 0; r < rows; r++) {
+        char *to = PyArray_BYTES(y) + (r * side * side + (offset > 0 ? offset : -offset * side)) * width;
+        for (npy_intp i = 0; i < n; i++, from += width, to += (side + 1) * width) memcpy(to, from, width);
+    }
+    return (PyObject *)y;
+}
+
 view_forward early_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
         {"max_all", largest}, {"min_all", least}, {"argmax", largest_place}, {"argmin", least_place},
         {"var", variance}, {"std", deviation}, {"var_mean", variance_and_mean}, {"std_mean", deviation_and_mean}, {"amax", largest_along}, {"amin", least_along}, {"gather", gathered}, {"flip", flipped}, {"roll", rolled},
         {"clamp", clamped}, {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"one_hot", one_hot}, {"pad_reflect2", reflected},
-        {"pad_replicate2", replicated}, {"all", all_of}, {"any", any_of}, {"cast", cast}, {"bmm", products},
+        {"pad_replicate2", replicated}, {"aminmax", least_and_largest}, {"heaviside", step}, {"diag_embed", embedded}, {"all", all_of}, {"any", any_of}, {"cast", cast}, {"bmm", products},
         {"trace", trace_forward}, {"bincount", bincount_forward}, {"histc", histc_forward}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;

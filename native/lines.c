@@ -20,8 +20,10 @@ struct line_job {
     int type, product, back, least, failed;
 };
 
-/* Read (x, axis) as lines of a contiguous array of a real type, or of any type of up to 8 bytes; 0 on success. */
-static int read_lines(struct line_job *job, PyObject *array, PyObject *axis, int any)
+enum { REALS, SMALL, COMPLEX }; /* types: real, any of up to 8 bytes, complex */
+
+/* Read (x, axis) as lines of a contiguous array of these types; 0 on success. */
+static int read_lines(struct line_job *job, PyObject *array, PyObject *axis, int types)
 {
     if (!PyArray_CheckExact(array)) return -1;
     PyArrayObject *x = (PyArrayObject *)array;
@@ -33,7 +35,9 @@ static int read_lines(struct line_job *job, PyObject *array, PyObject *axis, int
     }
     if (along < 0) along += ndim;
     if (along < 0 || along >= ndim || !PyArray_ISCARRAY_RO(x) || PyDataType_REFCHK(PyArray_DESCR(x))) return -1;
-    if (any ? PyArray_ITEMSIZE(x) > 8 || (PyArray_ITEMSIZE(x) & (PyArray_ITEMSIZE(x) - 1)) : !is_real(array)) return -1;
+    if (types == SMALL ? PyArray_ITEMSIZE(x) > 8 || (PyArray_ITEMSIZE(x) & (PyArray_ITEMSIZE(x) - 1))
+        : types == COMPLEX ? PyArray_TYPE(x) != NPY_CFLOAT && PyArray_TYPE(x) != NPY_CDOUBLE : !is_real(array))
+        return -1;
     job->type = PyArray_TYPE(x), job->width = PyArray_ITEMSIZE(x), job->x = PyArray_BYTES(x);
     job->outer = job->inner = 1, job->n = PyArray_DIM(x, along);
     for (int k = 0; k < along; k++) job->outer *= PyArray_DIM(x, k);
@@ -126,14 +130,38 @@ static void run_lines(pool_task task, struct line_job *job, size items, double c
 DEFINE_SCAN(float, f32)
 DEFINE_SCAN(double, f64)
 
+/* Products of complex numbers up to each, in their own precision as NumPy's. */
+#define DEFINE_COMPLEX_PRODUCTS(REAL)                                                                      \
+    static void complex_products_##REAL(REAL *to, const REAL *x, size outer, size n, size inner)           \
+    {                                                                                                      \
+        const size step = 2 * inner;                                                                       \
+        for (size o = 0; o < outer; o++, x += n * step, to += n * step)                                    \
+            for (size k = 0; n && k < step; k += 2) {                                                      \
+                REAL a = to[k] = x[k], b = to[k + 1] = x[k + 1];                                           \
+                for (size i = k + step; i < n * step; i += step) {                                         \
+                    const REAL c = x[i], d = x[i + 1], real = a * c - b * d;                               \
+                    b = to[i + 1] = a * d + b * c, a = to[i] = real;                                       \
+                }                                                                                          \
+            }                                                                                              \
+    }
+DEFINE_COMPLEX_PRODUCTS(float)
+DEFINE_COMPLEX_PRODUCTS(double)
+
 static PyObject *scan(PyObject *const *args, Py_ssize_t count, int product)
 {
     struct line_job job = {.product = product};
     if (count != 3 - product) return PyErr_Format(PyExc_TypeError, "expected %d arguments", 3 - product);
-    if (read_lines(&job, args[0], args[1], 0) < 0) NOT_HANDLED();
+    const int pairs = read_lines(&job, args[0], args[1], COMPLEX) == 0;
+    if (!pairs && read_lines(&job, args[0], args[1], REALS) < 0) NOT_HANDLED();
     job.back = !product && PyObject_IsTrue(args[2]);
     PyArrayObject *x = (PyArrayObject *)args[0], *out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x));
     if (!out) return NULL;
+    if (pairs && product) {
+        if (job.type == NPY_CFLOAT) complex_products_float(PyArray_DATA(out), PyArray_DATA(x), job.outer, job.n, job.inner);
+        else complex_products_double(PyArray_DATA(out), PyArray_DATA(x), job.outer, job.n, job.inner);
+        return (PyObject *)out;
+    }
+    if (pairs) job.inner *= 2, job.type = job.type == NPY_CFLOAT ? NPY_FLOAT : NPY_DOUBLE; /* each part for itself */
     job.out = PyArray_BYTES(out), job.tiles = (job.inner + COLUMNS - 1) / COLUMNS;
     const size items = job.inner == 1 ? (job.outer + CHAINS - 1) / CHAINS : job.outer * job.tiles;
     if (PyArray_SIZE(x))
@@ -186,7 +214,7 @@ static PyObject *running_extreme(PyObject *module, PyObject *const *args, Py_ssi
     (void)module;
     struct line_job job = {0};
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    if (read_lines(&job, args[0], args[1], 0) < 0) NOT_HANDLED();
+    if (read_lines(&job, args[0], args[1], REALS) < 0) NOT_HANDLED();
     job.least = PyObject_IsTrue(args[2]);
     PyArrayObject *x = (PyArrayObject *)args[0], *out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x));
     PyArrayObject *places = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_INT64);
@@ -323,7 +351,7 @@ static PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t 
     (void)module;
     struct line_job job = {0};
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    if (read_lines(&job, args[0], args[1], 1) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
+    if (read_lines(&job, args[0], args[1], SMALL) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
     PyArrayObject *x = (PyArrayObject *)args[0], *index = (PyArrayObject *)args[2];
     Py_INCREF(PyArray_DESCR(x));
     PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), PyArray_NDIM(index),
@@ -342,7 +370,7 @@ static PyObject *write_along(PyObject *const *args, int join)
 {
     struct line_job job = {0};
     const int narrow = join ? 0 : narrow_kind(args[0]);
-    if (read_lines(&job, args[0], args[1], join < 0 || narrow) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
+    if (read_lines(&job, args[0], args[1], join < 0 || narrow ? SMALL : REALS) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
     PyArrayObject *x = (PyArrayObject *)args[0], *index = (PyArrayObject *)args[2], *values = (PyArrayObject *)args[3];
     if (!PyArray_ISWRITEABLE(x) || !PyArray_CheckExact(args[3]) || PyArray_TYPE(values) != PyArray_TYPE(x) || !PyArray_ISCARRAY_RO(values)) NOT_HANDLED();
     job.one = join < 0 && !PyArray_NDIM(values);

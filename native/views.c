@@ -378,6 +378,21 @@ static PyObject *narrowed(PyArrayObject *a, PyObject *const *args)
     return make(a, &w);
 }
 
+static PyObject *unfolded(PyArrayObject *a, PyObject *const *args)
+{
+    struct window w = {.ndim = PyArray_NDIM(a) + 1, .data = PyArray_BYTES(a)};
+    const int last = w.ndim - 1, dim = read_axis(args[1], last);
+    if (dim < 0 || last == NPY_MAXDIMS || !PyLong_CheckExact(args[2]) || !PyLong_CheckExact(args[3])) return NULL;
+    const Py_ssize_t length = PyArray_DIM(a, dim), size = PyLong_AsSsize_t(args[2]), step = PyLong_AsSsize_t(args[3]);
+    if (size < 1 || size > length || step < 1 || PyErr_Occurred()) return NULL;
+    memcpy(w.shape, PyArray_DIMS(a), last * sizeof *w.shape);
+    memcpy(w.strides, PyArray_STRIDES(a), last * sizeof *w.strides);
+    w.shape[last] = size, w.strides[last] = w.strides[dim];
+    if (step > NPY_MAX_INTP / (llabs(w.strides[dim]) + 1)) return NULL;
+    w.shape[dim] = (length - size) / step + 1, w.strides[dim] *= step;
+    return make(a, &w);
+}
+
 static PyObject *as_pairs(PyArrayObject *a, PyObject *const *args)
 {
     (void)args;
@@ -408,7 +423,7 @@ view_forward view_forward_of(PyObject *op)
         {"view", viewed}, {"reshape", viewed}, {"unsafe_view", viewed}, {"unsqueeze", unsqueezed}, {"expand", expanded}, {"permute", permuted}, {"transpose", transposed},
         {"t", matrix_transposed}, {"numpy_T", matrix_transposed}, {"squeeze", squeezed}, {"diagonal", diagonal},
         {"view_as_real", as_pairs}, {"conj", conjugated_view},
-        {"basic_index", indexed}, {"narrow", narrowed}, {"view_as_complex", of_pairs},
+        {"basic_index", indexed}, {"narrow", narrowed}, {"unfold", unfolded}, {"view_as_complex", of_pairs},
     };
     PyObject *name = PyObject_GetAttrString(op, "name");
     view_forward found = NULL;

@@ -837,6 +837,20 @@ def test_sampling_at_grids_of_any_layout(axes):
         assert (found[0] == expected[0]).all() and (found[1] == expected[1]).all()
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("shape", [(5,), (4, 7), (2, 3, 4), (17, 600), (0, 3), (3, 0)])
+def test_lines_of_complex_numbers(shape, dtype):
+    rng = np.random.default_rng(13)
+    x = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+    x = (x / np.abs(x)).astype(dtype)
+    for axis in range(-1, len(shape)):
+        for name, extra in (("running_product", ()), ("running_sum", (False,)), ("running_sum", (True,))):
+            for turned in (x, np.asfortranarray(x)):
+                got, want = getattr(K, name)(turned, axis, *extra), K.plain(name)(x, axis, *extra)
+                assert got.dtype == want.dtype
+                np.testing.assert_allclose(got, want, 40 * np.finfo(dtype).eps, 40 * np.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.float16])
 @pytest.mark.parametrize("shape", [(5,), (4, 7), (9, 3), (2, 3, 4), (17, 600), (0, 3), (3, 0)])
 def test_lines(shape, dtype):

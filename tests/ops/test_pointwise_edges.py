@@ -646,3 +646,23 @@ def test_a_choice_between_two_numbers(first, second):
     assert repr(found.tolist()) == repr(wanted.tolist())
     with torch.inference_mode():
         assert repr(torch.where(mask, first, second).tolist()) == repr(found.tolist())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int64", "bool", "bfloat16"])
+def test_equality_of_tensors(torch, dtype):
+    x = (torch.arange(600) % 3).to(getattr(torch, dtype)).reshape(2, 300)
+    other = x.clone()
+    assert torch.equal(x, other) and x.equal(x) and torch.equal(x, other=other)
+    assert torch.equal(x[:, ::2], other[:, ::2])
+    other[1, 299] = 2 if dtype != "bool" else not other[1, 299]
+    assert torch.equal(x, other) is (x[1, 299].item() == other[1, 299].item())
+    other[0, 3] = 1
+    assert not torch.equal(x, other) and not torch.equal(x, x[:1]) and not torch.equal(x, x.reshape(-1))
+    assert torch.equal(x[:0], other[:0]) and not torch.equal(x[:0], x[:, :0])
+    if x.is_floating_point() or x.is_complex():
+        assert torch.equal(x * 0, x * -0.0) and not torch.equal(x * float("nan"), x * float("nan"))
+        with torch.inference_mode():
+            assert torch.equal(x, x.clone())
+        assert torch.equal(x.clone().requires_grad_(), x)
+    with pytest.raises(TypeError, match="must be Tensor, not int"):
+        torch.equal(x, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import numpy as np
@@ -99,6 +100,36 @@ CALLS = {
     "stack-complex": lambda: ((complexes(2), complexes(2)), 1),
     "split-complex": lambda: (complexes(4, 2), 2, 0),
     "sum-complex": lambda: (complexes(2, 3), 1, False, None),
+    "conj-complex": lambda: (complexes(2, 3).t(),),
+    "mul-conjugate": lambda: (complexes(2, 3), complexes(2, 3, kind=torch.complex64).conj()),
+    "add-conjugates": lambda: (complexes(3, 2).t().conj(), complexes(1, 3).expand(2, 3).conj(), 1),
+    "narrow": lambda: (leaf(4, 3).t(), 1, 1, 2),
+    "narrow-end": lambda: (leaf(4, 3), -1, -2, 2),
+    "basic_index": lambda: (leaf(4, 3), (slice(None), slice(1, 9, 2))),
+    "basic_index-empty": lambda: (leaf(4, 3), (slice(5, 2),)),
+    "unfold": lambda: (leaf(7, 2).t(), 1, 3, 2),
+    "unfold-numbers": lambda: (torch.arange(5), -1, 5, 9),
+    "roll": lambda: (leaf(4, 3), -2, ()),
+    "roll-integers": lambda: (torch.arange(6).reshape(2, 3), (7,), ()),
+    "roll-turned": lambda: (leaf(4, 3).t(), 1, ()),
+    "aminmax": lambda: (leaf(4, 3), None, False),
+    "aminmax-dimension": lambda: (leaf(4, 3), 0, True),
+    "aminmax-integers": lambda: (torch.tensor([[3, 1], [2, 5]]), None, False),
+    "aminmax-keep": lambda: (leaf(4, 3), None, True),
+    "heaviside": lambda: (torch.tensor([-1.0, 0.0, -0.0, 2.0, math.nan, -math.inf]), torch.rand(6)),
+    "heaviside-number": lambda: (torch.tensor([-1.0, 0.0, 2.0]), torch.rand(())),
+    "heaviside-integers": lambda: (torch.arange(-1, 2), torch.arange(3)),
+    "diag_embed": lambda: (leaf(2, 3), 0, -2, -1),
+    "diag_embed-above": lambda: (leaf(2, 3), 2, -2, -1),
+    "diag_embed-below": lambda: (torch.arange(3), -1, -2, -1),
+    "diag_embed-others": lambda: (leaf(2, 3), 0, 0, 1),
+    "cumsum-complex": lambda: (complexes(2, 3), 1, None),
+    "cumprod-complex": lambda: (complexes(2, 3, kind=torch.complex64).t(), 0, None),
+    "cat-turned": lambda: ([leaf(2, 3).t(), leaf(3, 1)], -1),
+    "cat-images": lambda: ([leaf(2, 4, 4, 3).permute(0, 3, 1, 2)] * 2, 1),
+    "cat-numbers": lambda: ([torch.arange(3), torch.arange(2)], 0),
+    "vdot": lambda: (leaf(3), leaf(3)),
+    "vdot-complex": lambda: (complexes(3), complexes(3)),
 }
 
 

@@ -25,7 +25,7 @@ from ..tensor.functions import (
 )
 from ..tensor.tensor import Tensor
 from . import conversion, creation, indexing, overloads, random, ranges
-from .composites.call import first_native, native_composed
+from .composites.call import first_native, native_composed, native_equal
 from .places import PLACES, described
 
 _BINARY = {
@@ -65,6 +65,8 @@ def assemble() -> None:
 
 def _shortest(name: str, f: Any) -> Any:
     """``f``, before which the native short cut of that name is asked, if it has one."""
+    if name == "equal":
+        return first_native(native_equal, f)
     params = ("self", "other") if name in conversion.OF_OTHERS else ("self",) if name == "conj" else None
     return f if params is None else first_native(native_composed(name, params, {}), f)
 

@@ -273,7 +273,7 @@ def masked_scatter(input: Array, mask: Array, source: Array):
     if mask.dtype != bool:
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype " + dt.scalar_name(mask.dtype))
-    out, mask = np.broadcast_arrays(input, mask)
+    out, mask = (input, mask) if input.shape == mask.shape else np.broadcast_arrays(input, mask)
     n = int(np.count_nonzero(mask))
     if source.size < n:
         raise RuntimeError("Number of elements of source < number of ones in mask")

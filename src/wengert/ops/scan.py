@@ -19,14 +19,6 @@ from .views import axis, dims_of
 operator, composite = family("torch", "Tensor", layout="rows")
 
 
-def _running_sum(x: Any, dim: int, back: bool) -> Any:
-    """``K.running_sum``, of complex numbers by their parts."""
-    if x.dtype.kind != "c" or type(x) is not np.ndarray or not x.size:
-        return K.running_sum(x, dim, back)
-    parts = in_rows(x).view(x.real.dtype).reshape(*x.shape, 2)
-    return K.running_sum(parts, dim, back).view(x.dtype).reshape(x.shape)
-
-
 def _accumulate(running: Any, input: Any, dim: Any, dtype: Any, *options: Any) -> Any:
     """Running sums or products along ``dim`` in PyTorch's type: integers as int64, half precision in float32."""
     d: Any = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
@@ -45,7 +37,7 @@ def _back_to_front(input: Any, dim: int) -> Any:
     wide = wide_type(input.dtype) if input.ndim else None
     if wide is not None:
         return K.cast(K.running_sum(K.cast(input, wide), dim, True), input.dtype)
-    return _running_sum(input, axis(dim, input.ndim), True) if input.ndim else input
+    return K.running_sum(input, axis(dim, input.ndim), True) if input.ndim else input
 
 
 @composite(places=(), raw=_back_to_front)
@@ -61,7 +53,7 @@ def cumsum(input: Array, dim, *, dtype=None):
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    return _accumulate(_running_sum, input, dim, dtype, False)
+    return _accumulate(K.running_sum, input, dim, dtype, False)
 
 
 def _cumprod_back(g: Any, input: Any, result: Any, dim: int) -> Any:

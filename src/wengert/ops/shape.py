@@ -434,7 +434,7 @@ def flatten(F, input, start_dim=0, end_dim=-1):
     return F.reshape(input, (*shape[:start], prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
-@composite(layout="channels")
+@composite(layout="channels", plan=(("reshape",), lambda shape: (("reshape", 0, (-1,)),), True))
 def ravel(F, input):
     """All elements in one dimension; a view of a contiguous tensor."""
     return F.reshape(input if F.raw else input.contiguous(), (-1,))

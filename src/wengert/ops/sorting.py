@@ -32,7 +32,7 @@ def _order(input: Any, d: int, descending: Any) -> Any:
     order = K.sorted_places(_as_rows(input, d), bool(descending))
     if d == input.ndim - 1:
         return order.reshape(input.shape)
-    return in_rows(np.moveaxis(order.reshape(*input.shape[:d], *input.shape[d + 1 :], input.shape[d]), -1, d))
+    return in_rows(_turned(order.reshape(*input.shape[:d], *input.shape[d + 1 :], input.shape[d]), -1, d))
 
 
 def _rows(input: Any, dim: Any, descending: Any) -> tuple[Any, Any]:
@@ -90,7 +90,7 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
     rows = _as_rows(input, d)
     order = K.top_places(rows, k, not largest) if k <= 64 else K.sorted_places(rows, largest)[:, :k]
     order = order.reshape(*input.shape[:d], *input.shape[d + 1 :], k)
-    order = in_rows(order if d == input.ndim - 1 else np.moveaxis(order, -1, d))
+    order = in_rows(_turned(order, -1, d))
     return K.take_along(input, d, order), order
 
 
@@ -98,7 +98,13 @@ def _as_rows(input: Any, d: int) -> Any:
     """What lies along ``d`` as the rows of a matrix that can be sorted."""
     rows = sortable(input)
     n = input.shape[d]
-    return in_rows(rows if d == rows.ndim - 1 else np.moveaxis(rows, d, -1)).reshape(input.size // n if n else 0, n)
+    return in_rows(_turned(rows, d, -1)).reshape(input.size // n if n else 0, n)
+
+
+def _turned(a: Any, start: int, end: int) -> Any:
+    """``np.moveaxis``; of the last two axes one exchange, which takes fewer steps."""
+    between = start % a.ndim - end % a.ndim
+    return a if not between else a.swapaxes(start, end) if abs(between) == 1 else np.moveaxis(a, start, end)
 
 
 # -- order statistics --------------------------------------------------------------------------------------------------
@@ -545,7 +551,14 @@ def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=F
         d = getattr(x, "dtype", dt.I64)
         if d.kind in "bc":
             raise RuntimeError(f"Unsupported input type encountered for isin(): {dt.scalar_name(d)}")
+    few = getattr(elements, "size", 1) * getattr(test_elements, "size", 1) <= _FEW_PAIRS
+    if few and type(elements) is type(test_elements) is np.ndarray and elements.dtype == test_elements.dtype:
+        found = np.logical_or.reduce(elements[..., None] == test_elements.reshape(-1), -1)
+        return np.logical_not(found) if invert else found
     return np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
+
+
+_FEW_PAIRS = 1 << 12  # so many comparisons take less than sorting
 
 
 @operator(places=())

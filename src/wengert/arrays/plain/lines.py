@@ -20,7 +20,12 @@ def _carried(ufunc: Any, x: Array, axis: int) -> Array:
 
 
 def running_sum(x: Array, axis: int, back: bool) -> Array:
-    """Sums up to each element along ``axis`` (``back``: from it on); float32 is carried in double precision."""
+    """Sums up to each element along ``axis`` (``back``: from it on); float32 is carried in double precision, complex
+    numbers by their parts.
+    """
+    if x.dtype.kind == "c" and type(x) is np.ndarray and x.size:
+        parts = np.ascontiguousarray(x).view(x.real.dtype).reshape(*x.shape, 2)
+        return np.ascontiguousarray(running_sum(parts, axis % x.ndim, back)).view(x.dtype).reshape(x.shape)
     return np.flip(_carried(np.add, np.flip(x, axis), axis), axis) if back else _carried(np.add, x, axis)
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 #: The native short cut of a composite, given its name, parameters and defaults, if it has one: ``native/composed.c``.
 native_composed: Any = getattr(getattr(K._native, "_kernels", None), "composed", lambda *args: None)
 
+native_equal: Any = getattr(getattr(K._native, "_kernels", None), "equal", None)
+
 KNOWN.add(FunctionType)  # as attention is given the function of dropout
 
 
