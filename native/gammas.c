@@ -7,13 +7,23 @@
 
 #define PI 3.14159265358979323846
 
+/* y - log(1 + y), exact near zero, too: y s - 2 (s^3/3 + s^5/5 + ...) with s = y / (2 + y) */
+static double excess(double y)
+{
+    if (fabs(y) >= 0.5) return y - log1p(y);
+    const double s = y / (2 + y), z = s * s;
+    double rest = 2 / 25.0;
+    for (int k = 23; k > 1; k -= 2) rest = rest * z + 2.0 / k;
+    return y * s - s * z * rest;
+}
+
 /* x^a exp(-x) / gamma(a), by way of Stirling's series where the powers would cancel */
 static double prefactor(double a, double x)
 {
     if (a < 20) return exp(a * log(x) - x - special_lgamma(a));
-    const double mu = (x - a) / a, z = 1 / (a * a);
-    const double correction = (1 / 12.0 - (1 / 360.0 - (1 / 1260.0 - z / 1680) * z) * z) / a;
-    return sqrt(a / (2 * PI)) * exp(a * (log1p(mu) - mu) - correction);
+    const double z = 1 / (a * a), third = 1 / 1260.0 - (1 / 1680.0 - z / 1188) * z;
+    const double correction = (1 / 12.0 - (1 / 360.0 - third * z) * z) / a;
+    return sqrt(a / (2 * PI)) * exp(-a * excess((x - a) / a) - correction);
 }
 
 /* P(a, x) by its power series, for x up to about a */
@@ -41,14 +51,25 @@ static double upper_fraction(double a, double x, double precision)
     return p / q * prefactor(a, x);
 }
 
-/* Q(a, x) for large a and x near a: N. M. Temme's uniform expansion, first terms */
-static double upper_uniform(double a, double x)
+/* eta / y in powers of eta, where eta^2 / 2 = y - log(1 + y) */
+static const double SADDLE[] = {
+    1.0, -0.3333333333333333, 0.08333333333333333, -0.014814814814814815, 0.0011574074074074073,
+    0.0003527336860670194, -0.0001787551440329218, 3.919263178522438e-05, -2.185448510679992e-06,
+    -1.85406221071516e-06, 8.296711340953087e-07, -1.7665952736826078e-07, 6.707853543401498e-09,
+    1.0261809784240309e-08, -4.382036018453353e-09, 9.14769958223679e-10, -2.5514193994946248e-11,
+    -5.830772132550426e-11, 2.4361948020667415e-11, -5.0276692801141755e-12, 1.1004392031956135e-13,
+    3.371763262400985e-13};
+enum { SADDLE_LAST = sizeof SADDLE / sizeof *SADDLE - 1 }; /* an odd number */
+
+/* For a of 20 and more and x near a: the smaller of P and Q, by N. M. Temme's uniform expansion. */
+static double uniform(double a, double x)
 {
-    const double mu = (x - a) / a, eta = copysign(sqrt(2 * (mu - log1p(mu))), mu);
-    const double c0 = -1 / 3.0 + eta * (1 / 12.0 + eta * (-2 / 135.0 +
-        eta * (1 / 864.0 + eta * (1 / 2835.0 - eta * 139 / 777600))));
-    const double c1 = -1 / 540.0 + eta * (-1 / 288.0 + eta * (1 / 378.0 - eta * 77 / 77760));
-    return 0.5 * erfc(eta * sqrt(a / 2)) + exp(-a * eta * eta / 2) / sqrt(2 * PI * a) * (c0 + c1 / a);
+    const double y = (x - a) / a, half = excess(y), eta = copysign(sqrt(2 * half), y), inverse = 1 / a;
+    double b[SADDLE_LAST + 2] = {0}, even = 0, odd = 0;
+    for (int n = SADDLE_LAST; n > 0; n--) b[n - 1] = SADDLE[n] + (n + 1) * b[n + 1] * inverse;
+    for (int n = SADDLE_LAST; n > 0; n -= 2) even = even * (2 * half) + b[n - 1], odd = odd * (2 * half) + b[n];
+    const double rest = exp(-a * half) / sqrt(2 * PI * a) * (even + odd * eta) / (1 + b[1] * inverse);
+    return 0.5 * erfc(fabs(eta) * sqrt(a / 2)) + copysign(1, eta) * rest;
 }
 
 /* P, or Q (`upper`); NaN for negative arguments, and for two that are both zero or both infinite */
@@ -60,8 +81,9 @@ static double incomplete(double a, double x, int upper, int single)
         p = 0, q = 1;
     } else if (a == 0 || x == INFINITY) {
         p = 1, q = 0;
-    } else if (a > 1e4 && fabs(x - a) < 0.05 * a) {
-        q = upper_uniform(a, x), p = 1 - q;
+    } else if (a >= 20 && fabs(x - a) < 0.3 * a) {
+        const double least = uniform(a, x);
+        p = x < a ? least : 1 - least, q = x < a ? 1 - least : least;
     } else if (x <= 1 || x <= a) {
         p = lower_series(a, x, single && a >= 1 ? 1e-10 : 1e-17), q = 1 - p; /* of a small a, q is small */
     } else {
