@@ -7,6 +7,7 @@
 /* name, number of inputs, cost of an element in nanoseconds */
 #define SPECIAL_KERNELS(X)                                                                                             \
     X(log_ndtr, 1, 30.0) X(gammainc, 2, 100.0) X(gammaincc, 2, 100.0) X(zeta, 2, 200.0) X(derived_digamma, 2, 200.0)   \
+    X(log_multigamma, 2, 100.0)                                                                                        \
     X(bessel_j0, 1, 10.0) X(bessel_j1, 1, 10.0) X(bessel_y0, 1, 15.0) X(bessel_y1, 1, 15.0)                            \
     X(modified_i0, 1, 10.0) X(modified_i1, 1, 10.0) X(scaled_i0, 1, 8.0) X(scaled_i1, 1, 8.0)                          \
     X(modified_k0, 1, 15.0) X(modified_k1, 1, 15.0) X(scaled_k0, 1, 15.0) X(scaled_k1, 1, 15.0)                        \

@@ -128,3 +128,16 @@ static double derived(double n, double x)
     return zeta(n + 1, x) * (fmod(n, 2) ? factorial : -factorial);
 }
 BY_ELEMENT(derived_digamma, 1, derived(x, y))
+
+/* The logarithm of the multivariate gamma function of dimension p. For float32 two factors of neighbouring x are one:
+ * gamma(x) gamma(x - 1/2) = 2^(2 - 2x) sqrt(pi) gamma(2x - 1). */
+static double multivariate(double x, double p, int single)
+{
+    const double log_pi = 1.14472988584940017414, log_2 = 0.69314718055994530942;
+    double total = p * (p - 1) / 4 * log_pi;
+    for (; single && p >= 2; p -= 2, x -= 1)
+        total += special_lgamma(2 * x - 1) + 0.5 * log_pi + (2 - 2 * fmin(x, 1e300)) * log_2;
+    for (; p >= 1; p -= 1, x -= 0.5) total += special_lgamma(x);
+    return total;
+}
+BY_ELEMENT(log_multigamma, 1, multivariate(x, y, single))

@@ -147,6 +147,17 @@ def test_derivatives_of_digamma(n):
     assert K.polygamma(n, x.reshape(3, 101)[:, ::2]).shape == (3, 51)
 
 
+@pytest.mark.parametrize("p", [1, 2, 3, 6])
+def test_multivariate_gamma_function(p):
+    x = np.concatenate([np.random.default_rng(5).uniform(-3, 30, 600), [np.inf, -np.inf, np.nan, 0.0, 2.5, -1.0, 1e30]])
+    for dtype in REALS:
+        given = x.astype(dtype)
+        got, want = K.log_multigamma(given, float(p)), K.plain("log_multigamma")(given, float(p))
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got, want, rtol=1e-6 if dtype is np.float32 else 1e-14, atol=1e-14)
+    assert torch.mvlgamma(torch.tensor([[3.0], [4.0]]), p).shape == (2, 1)
+
+
 @pytest.mark.parametrize("name", ORTHOGONAL)
 def test_degrees(name):
     """Of any size up to a limit, whole numbers or cut off to such."""

@@ -37,7 +37,7 @@ FAMILIES = {
         "scaled_quotient", "logit", "entr", "sinc", "xlogy", "xlog1py", "heaviside"),
     "special": ("erf", "erfc", "erfcx", "erfinv", "ndtr", "ndtri", "log_ndtr", "lgamma", "digamma", "trigamma",
         "polygamma", "zeta"),
-    "gammas": ("gammainc", "gammaincc"),
+    "gammas": ("gammainc", "gammaincc", "log_multigamma"),
     "bessel": ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_i0", "modified_i1", "modified_k0",
         "modified_k1", "scaled_i0", "scaled_i1", "scaled_k0", "scaled_k1", "spherical_j0", "airy_ai"),
     "orthogonal": ("chebyshev_t", "chebyshev_u", "chebyshev_v", "chebyshev_w", "hermite_h", "hermite_he", "laguerre_l",

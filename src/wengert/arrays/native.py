@@ -560,16 +560,16 @@ def restrided(x: Array, shape: Ints, strides: Ints) -> Array:
     return layout.restrided(x, shape, strides) if value is NotImplemented else value
 
 
-_derived_digamma = _kernels.fast(_kernels.derived_digamma, 0.0, True)
+_digamma, _derived_digamma = _kernels.fast(_kernels.digamma, 0.0), _kernels.fast(_kernels.derived_digamma, 0.0, True)
 
 
 def polygamma(n: int, x: Array) -> Array:
-    if n > 1:
-        return _derived_digamma(float(n), x)  # type: ignore[no-any-return]
-    value = _kernels.trigamma(x) if n == 1 else None
-    if value is not None and not np.isinf(value).any():
+    if n != 1:
+        return _derived_digamma(float(n), x) if n else _digamma(x)  # type: ignore[no-any-return]
+    value = _kernels.trigamma(x)
+    if _kernels.within(x, 0, 2**24) is True or not np.isinf(value).any():  # there is no pole
         return value  # type: ignore[no-any-return]
-    return special.polygamma(n, x) if value is None else special.rounded_poles(np.asarray(x), value).astype(value.dtype)
+    return special.rounded_poles(np.asarray(x), value).astype(value.dtype)  # type: ignore[no-any-return]
 
 
 def sum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:

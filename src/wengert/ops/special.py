@@ -114,23 +114,20 @@ def _mvlgamma_input(input: Any, p: Any) -> Any:
     return real("mvlgamma", input.astype(dt.default_float()) if input.dtype.kind in "iu" else input)
 
 
-def _multivariate(x: Array, p: int) -> Array:
-    """Logarithm of the multivariate gamma function of dimension ``p``."""
-    if is_half(x.dtype):  # rounded where PyTorch's tensors are
-        shifts = np.arange(-p / 2 + 0.5, 0.5, 0.5).astype(x.dtype)
-        parts = K.lgamma(x[..., None] + shifts).astype(np.float32)
-        total = np.add.reduce(parts, -1).astype(x.dtype).astype(np.float32)
-        rest = as_array(p * (p - 1) / 4 * np.log(PI)).astype(x.dtype).astype(np.float32)
-        return as_array(total + rest).astype(x.dtype)
-    wide = x.astype(np.float64)
-    total = sum((K.lgamma(wide - j / 2) for j in range(p)), np.full(x.shape, p * (p - 1) / 4 * np.log(PI)))
-    return as_array(total).astype(x.dtype, copy=False)
+def _multivariate_of_halves(x: Array, p: int) -> Array:
+    """Rounded where PyTorch's tensors are."""
+    shifts = np.arange(-p / 2 + 0.5, 0.5, 0.5).astype(x.dtype)
+    parts = K.lgamma(x[..., None] + shifts).astype(np.float32)
+    total = np.add.reduce(parts, -1).astype(x.dtype).astype(np.float32)
+    rest = as_array(p * (p - 1) / 4 * np.log(PI)).astype(x.dtype).astype(np.float32)
+    return as_array(total + rest).astype(x.dtype)
 
 
 @method(grad=dict(input=_mvlgamma_grad), layout="rows", promote=None)
 def mvlgamma(input: Array, p):
     """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
-    return _multivariate(_mvlgamma_input(input, p), p)
+    x = _mvlgamma_input(input, p)
+    return _multivariate_of_halves(x, p) if is_half(x.dtype) else K.log_multigamma(x, float(p))
 
 
 def _gamma_density(F: Any, g: Any, input: Any, other: Any) -> Any:

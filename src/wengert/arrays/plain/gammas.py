@@ -131,3 +131,9 @@ def gammainc(a: Array, x: Array) -> Array:
 def gammaincc(a: Array, x: Array) -> Array:
     """Regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x)."""
     return _gamma_parts(a, x)[1]
+
+
+@in_float64
+def log_multigamma(x: Array, p: float) -> Array:
+    """Logarithm of the multivariate gamma function of dimension ``p``."""
+    return sum((lgamma(x - j / 2) for j in range(int(p))), np.full(x.shape, p * (p - 1) / 4 * np.log(PI)))
