@@ -521,25 +521,18 @@ static PyObject *least_and_largest(PyArrayObject *a, PyObject *const *args)
     return pair;
 }
 
-#define DEFINE_STEP(TYPE)                                                                                        \
-    static void step_##TYPE(const TYPE *x, const TYPE *between, TYPE *y, npy_intp n)                             \
-    {                                                                                                            \
-        for (npy_intp i = 0; i < n; i++) y[i] = x[i] == 0 ? between[i] : x[i] > 0 ? (TYPE)1 : (TYPE)0;           \
-    }
-DEFINE_STEP(float)
-DEFINE_STEP(double)
-
 /* heaviside(input, values) */
 static PyObject *step(PyArrayObject *a, PyObject *const *args)
 {
     PyArrayObject *values = (PyArrayObject *)args[1];
     const int type = PyArray_TYPE(a);
     if (!PyArray_CheckExact(args[1]) || PyArray_DESCR(values) != PyArray_DESCR(a) || (type != NPY_FLOAT && type != NPY_DOUBLE) || !PyArray_SAMESHAPE(a, values) ||
-        !PyArray_ISCARRAY_RO(a) || !PyArray_ISCARRAY_RO(values))
+        !PyArray_ISCARRAY_RO(a) || !PyArray_ISCARRAY_RO(values) || PyArray_SIZE(a) > FEW)
         return NULL;
     PyArrayObject *y = new_of(a, PyArray_NDIM(a), PyArray_DIMS(a));
-    if (y && type == NPY_FLOAT) step_float(PyArray_DATA(a), PyArray_DATA(values), PyArray_DATA(y), PyArray_SIZE(a));
-    else if (y) step_double(PyArray_DATA(a), PyArray_DATA(values), PyArray_DATA(y), PyArray_SIZE(a));
+    const void *const in[] = {PyArray_DATA(a), PyArray_DATA(values)};
+    if (y && type == NPY_FLOAT) kernels->heaviside_f32(PyArray_DATA(y), (const float *const *)in, PyArray_SIZE(a));
+    else if (y) kernels->heaviside_f64(PyArray_DATA(y), (const double *const *)in, PyArray_SIZE(a));
     return (PyObject *)y;
 }
 
