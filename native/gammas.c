@@ -29,18 +29,20 @@ static double prefactor(double a, double x)
 /* P(a, x) by its power series, for x up to about a */
 static double lower_series(double a, double x, double precision)
 {
-    double term = 1 / a, total = term;
+    double term = 1, total = 1;
     for (double n = 1; n <= 10000 && term > total * precision; n++) {
         term *= x / (a + n);
         total += term;
     }
-    return total * prefactor(a, x);
+    return total * (prefactor(a, x) / a);
 }
 
 /* Q(a, x) by its continued fraction, for x above a: numerators p and denominators q, each with the one before it */
 static double upper_fraction(double a, double x, double precision)
 {
+    const double scale = prefactor(a, x);
     double b = x + 1 - a, p = 1, q = b, last_p = 0, last_q = 1;
+    if (scale == 0) return 0; /* whatever overflows on the way */
     for (double n = 1; n < 10000; n++) {
         const double step = n * (a - n), next_p = (b += 2) * p + step * last_p, next_q = b * q + step * last_q;
         const double moved = fabs(next_p * q - p * next_q), whole = fabs(next_p * q);
@@ -48,7 +50,7 @@ static double upper_fraction(double a, double x, double precision)
         if (moved <= precision * whole) break;
         if (fabs(q) > 1e100) p *= 1e-100, q *= 1e-100, last_p *= 1e-100, last_q *= 1e-100;
     }
-    return p / q * prefactor(a, x);
+    return p / q * scale;
 }
 
 /* eta / y in powers of eta, where eta^2 / 2 = y - log(1 + y) */

@@ -136,6 +136,16 @@ def test_incomplete_gamma_functions_are_exact():
                 np.testing.assert_allclose(function(a, x), want, rtol=ulps * 2.2e-16)
 
 
+def test_incomplete_gamma_functions_far_away():
+    """Numbers whose products are beyond float64, and the least there are."""
+    a = np.array([2.0, 1e300, 1e300, 1e-300, 5e-324, 1e10, 1e150, 0.5, 1e200, 1e308, 1e308])
+    x = np.array([1e200, 1.5e300, 1e299, 1e200, 1e-300, 1.4e10, 2e150, 1e308, 1e200, 1.7e308, 1e308])
+    upper = np.array([0, 0, 1, 0, 0, 0, 0, 0, 0.5, 0, 0.5])
+    for kernel in (lambda name: getattr(K, name), K.plain):
+        np.testing.assert_allclose(kernel("gammaincc")(a, x), upper, rtol=1e-15)
+        np.testing.assert_allclose(kernel("gammainc")(a, x), 1 - upper, rtol=1e-15)
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 30])
 def test_derivatives_of_digamma(n):
     x = np.concatenate([np.random.default_rng(4).uniform(0.1, 20, 300), [-0.5, -2.5, 0.0]])

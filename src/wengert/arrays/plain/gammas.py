@@ -50,20 +50,21 @@ def _gamma_prefactor(a: Array, x: Array) -> Array:
 
 def _lower_series(a: Array, x: Array) -> Array:
     """P(a, x) by its power series, for x up to about a."""
-    term = 1 / a
-    total = term.copy()
+    term, total = np.ones(x.shape), np.ones(x.shape)
     n = 0.0
     while n < 10000 and (np.abs(term) > np.abs(total) * 1e-17).any():
         n += 1
         term = term * (x / (a + n))
         total = total + term
-    return total * _gamma_prefactor(a, x)
+    return total * (_gamma_prefactor(a, x) / a)
 
 
 def _upper_fraction(a: Array, x: Array) -> Array:
     """Q(a, x) by its continued fraction, for x above a: numerators p and denominators q, each with the one before."""
+    scale = _gamma_prefactor(a, x)
+    value = np.where(scale == 0, 0.0, np.nan)  # zero, whatever overflows on the way
     b = x + 1 - a
-    p, q, last_p, last_q, value = np.ones(x.shape), b, np.zeros(x.shape), np.ones(x.shape), np.full(x.shape, np.nan)
+    p, q, last_p, last_q = np.ones(x.shape), b, np.zeros(x.shape), np.ones(x.shape)
     for n in range(1, 10000):
         b, step = b + 2, n * (a - n)
         p, last_p = b * p + step * last_p, p
@@ -72,9 +73,9 @@ def _upper_fraction(a: Array, x: Array) -> Array:
         value[arrived] = p[arrived] / q[arrived]  # further steps would add up their rounding errors
         if not np.isnan(value).any():
             break
-        scale = np.where(np.abs(q) > 1e100, 1e-100, 1.0)
-        p, q, last_p, last_q = p * scale, q * scale, last_p * scale, last_q * scale
-    return np.where(np.isnan(value), p / q, value) * _gamma_prefactor(a, x)
+        down = np.where(np.abs(q) > 1e100, 1e-100, 1.0)
+        p, q, last_p, last_q = p * down, q * down, last_p * down, last_q * down
+    return np.where(np.isnan(value), p / q, value) * scale
 
 
 def _uniform(a: Array, x: Array) -> Array:
