@@ -60,14 +60,20 @@ static void split(double *out, const double *x, size n, double at, part *near, p
     double from[BLOCK], to[BLOCK];
     short places[BLOCK];
     size low = 0, high = n;
+    int some = 0, all = 1;
+    EACH some |= x[i] > at, all &= x[i] > at;
+    if (some == all) { /* they are of one interval */
+        (some ? far : near)(out, x, n, order, single);
+        return;
+    }
     EACH {
         const int above = x[i] > at;
         places[low] = places[high - 1] = (short)i;
         from[low] = from[high - 1] = x[i];
         low += !above, high -= above;
     }
-    if (low) near(to, from, low, order, single);
-    if (low < n) far(to + low, from + low, n - low, order, single);
+    near(to, from, low, order, single);
+    far(to + low, from + low, n - low, order, single);
     EACH out[places[i]] = to[i];
 }
 

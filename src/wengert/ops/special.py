@@ -251,7 +251,7 @@ def _declare_polynomial(kind: str, letter: str, shifted: bool = False) -> None:
 
     def forward(input: Array, n: Array):
         x = real(f"{name}_cpu", input)
-        return getattr(K, kernel)(2 * x - 1 if shifted else x, n)
+        return getattr(K, kernel)(K.subtract(K.add(x, x), 1) if shifted else x, n)
 
     of = ", of ``2 * input - 1``" if shifted else ""
     forward.__doc__ = f"{kind.capitalize()} polynomial {letter.upper()} of degree ``n``{of}."
