@@ -42,11 +42,37 @@ static PyObject *along(kernel f, PyArrayObject *a, PyObject *const *args)
 static PyObject *weights(PyArrayObject *a, PyObject *const *args) { return along(softmax, a, args); }
 static PyObject *log_weights(PyArrayObject *a, PyObject *const *args) { return along(log_softmax, a, args); }
 
+/* topk(input, k, dim, largest, sorted): along the last dimension */
+static PyObject *top(PyArrayObject *a, PyObject *const *args)
+{
+    const int last = PyArray_NDIM(a) - 1, type = PyArray_TYPE(a);
+    const long dim = PyLong_CheckExact(args[2]) ? PyLong_AsLong(args[2]) : -2, k = PyLong_CheckExact(args[1]) ? PyLong_AsLong(args[1]) : 0;
+    if (last < 0 || (dim != -1 && dim != last) || k < 1 || k > PyArray_DIM(a, last) || !PyBool_Check(args[3]) || (type != NPY_FLOAT && type != NPY_DOUBLE && type != NPY_INT64) ||
+        !PyArray_ISCARRAY_RO(a))
+        return PyErr_Clear(), NULL;
+    npy_intp flat[2] = {PyArray_SIZE(a) / PyArray_DIM(a, last), PyArray_DIM(a, last)}, shape[NPY_MAXDIMS];
+    memcpy(shape, PyArray_DIMS(a), last * sizeof *shape);
+    shape[last] = k;
+    PyArray_Dims two = {flat, 2}, all = {shape, last + 1};
+    PyObject *rows = last == 1 ? Py_NewRef((PyObject *)a) : PyArray_Newshape(a, &two, NPY_CORDER), *pair = NULL;
+    PyObject *const row[] = {rows, args[1], args[3] == Py_True ? Py_False : Py_True};
+    PyObject *order = rows ? answer_of(top_places, row, 3) : NULL;
+    if (order && last != 1) Py_SETREF(order, PyArray_Newshape((PyArrayObject *)order, &all, NPY_CORDER));
+    PyObject *axis = order ? PyLong_FromLong(last) : NULL, *const taken[] = {(PyObject *)a, axis, order};
+    PyObject *values = axis ? answer_of(take_along, taken, 3) : NULL;
+    if (values) pair = PyTuple_Pack(2, values, order);
+    Py_XDECREF(rows);
+    Py_XDECREF(order);
+    Py_XDECREF(axis);
+    Py_XDECREF(values);
+    return pair;
+}
+
 view_forward direct_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
         {"avg_pool_windows", averages}, {"max_pool_windows", largest}, {"max_pool_values", largest_values}, {"unfold_columns", windows},
-        {"softmax", weights}, {"log_softmax", log_weights}};
+        {"softmax", weights}, {"log_softmax", log_weights}, {"topk", top}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;

@@ -346,7 +346,7 @@ static const pool_task joins_f32[] = {add_f32, times_f32, largest_f32, least_f32
 static pool_task of_width(const pool_task *tasks, size width) { return tasks[width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3]; }
 
 /* take_along(x, axis, index); a place outside is for the caller to report */
-static PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     struct line_job job = {0};

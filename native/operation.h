@@ -187,6 +187,8 @@ PyObject *im2col(PyObject *module, PyObject *const *args, Py_ssize_t count);    
 PyObject *softmax(PyObject *module, PyObject *const *args, Py_ssize_t count);         /* rows.c */
 PyObject *log_softmax(PyObject *module, PyObject *const *args, Py_ssize_t count);     /* rows.c */
 PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* places.c */
+PyObject *top_places(PyObject *module, PyObject *const *args, Py_ssize_t count);      /* ranks.c */
+PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t count);      /* lines.c */
 
 /* What the first argument and the key were taken apart to, where the forward's answer is known already. forward.c */
 int take_view(const Operation *self, struct call *c);

@@ -153,7 +153,7 @@ static PyObject *ranked_places(PyObject *module, PyObject *const *args, Py_ssize
 enum { FEW = 64 };
 
 /* top_places(rows, count, least): the places of the few largest (or least) elements of each row, in order */
-static PyObject *top_places(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *top_places(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");

@@ -5,6 +5,7 @@ no elements, errors.
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -622,3 +623,19 @@ def test_quantiles_are_those_of_a_recorded_fraction(name, interpolation):
         assert repr(found[0].tolist()) == repr(found[1].tolist()) and found[0].shape == found[1].shape
         first, second = (torch.autograd.grad(y, x, seed)[0].numpy() for y in found)
         np.testing.assert_allclose(first, second, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize("dims", [(0, 2, 3), (0, -1), (-1, 1), (3, 0, 1), (0, 2), (1, 2, 3)])
+def test_extremes_over_dimensions_apart(dims, dtype):
+    x = (torch.randn(5, 6, 9, 8) * 100).to(dtype)
+    lines = x.movedim(sorted(d % 4 for d in dims), tuple(range(4 - len(dims), 4))).flatten(4 - len(dims))
+    for name in ("amax", "amin"):
+        for keepdim in (False, True):
+            found = getattr(x, name)(dims, keepdim)
+            assert torch.equal(found.flatten(), getattr(lines, name)(-1).flatten()) and found.dtype == dtype
+            assert found.shape == tuple(1 if d in {k % 4 for k in dims} else n for d, n in enumerate(x.shape)
+                if keepdim or d not in {k % 4 for k in dims})
+    if dtype.is_floating_point:
+        x[2, 3, 4, 5] = math.nan
+        assert torch.amax(x, dims).isnan().sum() == torch.amin(x, dims).isnan().sum() == 1

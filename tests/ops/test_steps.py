@@ -25,6 +25,10 @@ CALLS = {
     "dsplit": [((2, 3, 6), 3), ((2, 3, 6), [1, 2]), ((6, 4), 2)],
     "chunk": [((7, 4), 3), ((7, 4), 2, 1), ((7, 4), 0), ((), 2), ((0, 3), 2), ((7, 4), 9, -2)],
     "unsafe_chunk": [((7, 4), 3), ((7, 4), 2, 1)],
+    "linalg_norm": [((3, 4),), ((3, 4), None, 1), ((3, 4), 2, -1, True), ((4,), 3), ((3, 4), "fro"), ((3, 4), 1),
+        ((3, 4), None, (0, 1)), ((2, 3, 4), 1), ((3, 4), 2, [0, 1]), ((3, 4), None, (0, 1, 0)), ((3, 4), -1, 0), ((),)],
+    "linalg_matrix_norm": [((3, 4),), ((3, 4), "fro", (0, 1)), ((2, 3, 4), "nuc"), ((4,),),
+        ((2, 3, 4), "fro", (-2, -1), True), ((3, 4), 1)],
     "ravel": [((2, 3),), ((3,),), ((),), ((0, 2),)],
     "kron": [((3, 2), (2, 4)), ((3,), (2,)), ((2, 3), (4,)), ((), (3,)), ((), ()), ((2, 1, 3), (2, 2)),
         ((0, 2), (2, 2))],
@@ -99,7 +103,7 @@ def test_graphs_and_gradients_are_those_of_their_definitions(name, call, dtype):
         except Exception as refused:
             return str(refused)
         row = found if isinstance(found, tuple) else (found,)
-        seeds = [torch.arange(y.numel()).to(dtype).reshape(y.shape) for y in row]
+        seeds = [torch.arange(y.numel()).to(y.dtype).reshape(y.shape) for y in row]
         return [nodes(y.grad_fn) for y in row], [g.tolist() for g in torch.autograd.grad(row, leaves, seeds)]
 
     for _ in range(2):

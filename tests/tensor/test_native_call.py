@@ -128,6 +128,11 @@ CALLS = {
     "cat-turned": lambda: ([leaf(2, 3).t(), leaf(3, 1)], -1),
     "cat-images": lambda: ([leaf(2, 4, 4, 3).permute(0, 3, 1, 2)] * 2, 1),
     "cat-numbers": lambda: ([torch.arange(3), torch.arange(2)], 0),
+    "topk": lambda: (leaf(3, 5), 2, -1, True, True),
+    "topk-least": lambda: (leaf(2, 3, 5), 5, 2, False, False),
+    "topk-integers": lambda: (torch.tensor([3, 1, 3, 2]), 2, 0, True, True),
+    "topk-first": lambda: (leaf(3, 5), 2, 0, True, True),
+    "topk-none": lambda: (leaf(3, 5), 0, 1, True, True),
     "vdot": lambda: (leaf(3), leaf(3)),
     "vdot-complex": lambda: (complexes(3), complexes(3)),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import inf, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from .pointwise import sub
 from .reduce import restored
 from .refusals import inexact, same_width
 from .views import axis, dims_of
+
+if TYPE_CHECKING:
+    from .steps import Steps
 
 operator, composite = family("linalg")
 
@@ -131,7 +134,14 @@ def _check_identity(x: Any, ord: Any, dim: Any, axes: tuple[int, ...]) -> None:
 # -- matrices ---------------------------------------------------------------------------------------------------------
 
 
-@composite
+def _matrix_plan(shape: Any, ord: Any, dim: Any, keepdim: bool) -> Steps | None:
+    n = len(shape)
+    if n < 2 or ord != "fro" or dim != (-2, -1):
+        return None
+    return (("linalg_vector_norm", 0, 2, (n - 2, n - 1), keepdim),)
+
+
+@composite(plan=(("linalg_vector_norm",), _matrix_plan))
 def linalg_matrix_norm(F, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of the matrices in the plane ``dim``: ``"fro"``, ``"nuc"``, or 1, 2, inf and their negatives.
 
@@ -170,7 +180,15 @@ def linalg_matrix_norm(F, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
     return norm if keepdim else F.squeeze(norm, (rows, columns))
 
 
-@composite
+def _norm_plan(shape: Any, ord: Any, dim: Any, keepdim: bool) -> Steps | None:
+    dims = (dim,) if isinstance(dim, int) else dim
+    of_matrix = ord is not None and (isinstance(ord, str) or (dims is None and len(shape) != 1))
+    if of_matrix or (dims is not None and len(dims) != 1 and (ord is not None or len(dims) != 2)):
+        return None
+    return (("linalg_vector_norm", 0, 2 if ord is None else ord, dims, keepdim),)
+
+
+@composite(plan=(("linalg_vector_norm",), _norm_plan))
 def linalg_norm(F, A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """A vector norm or a matrix norm, by the number of dimensions in ``dim`` (or of ``A``, where ``ord`` is given).
 
@@ -350,7 +368,10 @@ def pdist(F, input, p=2.0):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    first, second = K.triangle_places(input.shape[0], 1, input.shape[0], False)
+    n, width = input.shape
+    first, second = K.triangle_places(n, 1, n, False)
+    if p in _KINDS and width and F.dtype_of(input) in _NATIVE:
+        return F.take(F.row_distances(input, input, float(p)), F.constant(first * n + second))
     gap = F.index_select(input, 0, F.constant(first)) - F.index_select(input, 0, F.constant(second))
     return _length(F, gap, p)
 
