@@ -110,7 +110,10 @@ def signbit(input: Array):
           node="NotImplemented")
 def heaviside(input: Array, values: Array):
     """0 below zero, 1 above, ``values`` at zero; broadcast, no gradient defined."""
-    values = _at_zero(input, values)
+    return _stepped(input, _at_zero(input, values))
+
+
+def _stepped(input: Any, values: Any) -> Any:
     if input.dtype.char in "fd":
         return K.heaviside(input, values)
     return np.where(input == 0, values, input > 0).astype(input.dtype, copy=False)

@@ -191,8 +191,10 @@ def _sinc_back(F: Any, g: Any, input: Any) -> Any:
 @operator(grad=dict(input=_sinc_back), wirtinger=True)
 def sinc(input: Array):
     """``sin(pi * input) / (pi * input)``, and 1 at zero."""
-    if input.dtype.kind != "c":
-        return K.sinc(input)
+    return K.sinc(input) if input.dtype.kind != "c" else _complex_sinc(input)
+
+
+def _complex_sinc(input: Any) -> Any:
     x = input * input.dtype.type(PI)
     return np.where(input == 0, 1, K.sin(x) / np.where(input == 0, 1, x)).astype(input.dtype, copy=False)
 
