@@ -533,21 +533,6 @@ int conv_fits(const struct conv *v, PyArrayObject *g)
     return same;
 }
 
-/* Whether most taps of most places of an image find zeros around the results, so that the sums of windows, added up where
- * they overlap, are made of far fewer products. */
-static int is_mostly_zeros(const struct conv *v)
-{
-    double taps = 1, products = 1;
-    for (int k = 0; k < AXES; k++) {
-        const struct axis *a = &v->axis[k];
-        double seen = 0;
-        for (size r = 0; r < a->stride; r++)
-            for (size tap = 0; tap < a->kernel; tap++) seen += tap * a->dilation % a->stride == r ? class_of(a, r).count : 0;
-        taps *= seen, products *= (double)a->count * a->kernel;
-    }
-    return taps > 2.5 * products;
-}
-
 /* Whether there are places of images that no window reaches. */
 static int is_partly_empty(const struct conv *v)
 {
@@ -572,7 +557,7 @@ static PyObject *conv_input(PyObject *module, PyObject *const *args, Py_ssize_t 
     if (whole_suits(&v, given)) return (PyObject *)whole_product(args[0], 0, args[1], 0, Py_None, n, shape);
     double remainders = 1;
     for (int k = 0; k < AXES; k++) remainders *= v.axis[k].stride;
-    if (remainders > 1000 || is_mostly_zeros(&v)) NOT_HANDLED();
+    if (remainders > 1000) NOT_HANDLED();
     PyArrayObject *g = conv_planes(args[0]), *weight = conv_planes(args[1]), *out = g && weight ? new_like(g, n, shape) : NULL;
     if (out && conv_vanishes(g, PyArray_SIZE(g), weight, PyArray_SIZE(weight), out)) conv_forget();
     else if (out && conv_has_memory(&v, 2 * v.filters * v.kernel, (size)remainders)) {
