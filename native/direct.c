@@ -20,18 +20,20 @@ static PyObject *answer_of(kernel f, PyObject *const *row, Py_ssize_t count)
         return answer_of(kernel, row, (Py_ssize_t)(sizeof row / sizeof *row)); \
     }
 DIRECT(averages, avg_pool, args[4], args[1], args[2], args[3], args[5], args[6])
-DIRECT(largest_values, max_pool_values, args[5], args[1], args[2], args[3], args[4])
 DIRECT(windows, im2col, args[1], args[4], args[3], args[2])
 
-/* max_pool_windows(input, kernel, stride, padding, dilation, ceil_mode); one window that is all of an image has a quicker way */
-static PyObject *largest(PyArrayObject *a, PyObject *const *args)
+/* Of pools of the largest: one window that is all of an image has a quicker way. */
+static PyObject *largest_of(kernel f, PyArrayObject *a, PyObject *const *args)
 {
     PyObject *const row[] = {(PyObject *)a, args[5], args[1], args[2], args[3], args[4]};
     const int axes = PyTuple_CheckExact(args[1]) ? (int)PyTuple_GET_SIZE(args[1]) : 0, ndim = PyArray_NDIM(a);
     int whole = axes <= ndim;
     for (int k = 0; whole && k < axes; k++) whole = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[1], k)) == PyArray_DIM(a, ndim - axes + k);
-    return whole ? NULL : answer_of(max_pool, row, 6);
+    return whole ? NULL : answer_of(f, row, 6);
 }
+/* max_pool_windows, max_pool_values(input, kernel, stride, padding, dilation, ceil_mode) */
+static PyObject *largest(PyArrayObject *a, PyObject *const *args) { return largest_of(max_pool, a, args); }
+static PyObject *largest_values(PyArrayObject *a, PyObject *const *args) { return largest_of(max_pool_values, a, args); }
 
 /* softmax(input, dim, dtype) */
 static PyObject *along(kernel f, PyArrayObject *a, PyObject *const *args)

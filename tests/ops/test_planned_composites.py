@@ -95,6 +95,22 @@ def test_results_besides_the_first_are_given_where_they_are_asked_for():
         assert torch.equal(values, F.adaptive_max_pool2d(x, (4, 3))) and indices.dtype == torch.int64
 
 
+def test_one_window_that_is_all_of_an_image():
+    x = torch.randn(2, 3, 63)
+    x[0, 0, [4, 40]] = float("nan")
+    x[1, 1, 7] = x[1, 1, 50] = 9.0
+    pooled = [pool(x, k, return_indices=True) for pool, k in ((F.adaptive_max_pool1d, 1), (F.max_pool1d, 63))]
+    for values, indices in (*pooled, F.adaptive_max_pool2d(x[:, :, None], 1, return_indices=True)):
+        assert indices[0, 0].item() == 40  # among NaN the last, among equal numbers the first
+        assert indices[1, 1].item() == 7
+        assert values[0, 0].isnan().all()
+        assert torch.equal(values.flatten()[1:], x.amax(2).flatten()[1:])
+    with torch.no_grad():
+        for plain in (F.max_pool1d(x, 63), F.adaptive_max_pool1d(x, 1)):
+            assert torch.equal(plain.flatten()[1:], x.amax(2).flatten()[1:])
+            assert plain[0, 0].isnan().all()
+
+
 def test_they_are_seen_by_transforms():
     x = torch.randn(3, 2, 4, 4)
     assert torch.equal(torch.vmap(lambda t: F.avg_pool2d(t, 2))(x), F.avg_pool2d(x, 2))

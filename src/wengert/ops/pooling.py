@@ -79,13 +79,18 @@ def _of_whole(input: Array, kernel: Any, padding: Any, dilation: Any) -> tuple[A
     return values, places
 
 
-@operator(grad=_pool_back("MaxPool#DWithIndices", "kernel"),
-    shows=("stride", "padding", "dilation", "ceil_mode"), layout="lines", **_two)
-def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode):
+def _largest(input: Array, kernel: Any, stride: Any, padding: Any, dilation: Any,
+        ceil_mode: Any) -> tuple[Array, Array]:
     found = _of_whole(input, kernel, padding, dilation)
     if found is not None and (found[0] == found[0]).all():  # among NaN, the last counts
         return found
     return K.max_pool(input, kernel, stride, padding, dilation, ceil_mode)
+
+
+@operator(grad=_pool_back("MaxPool#DWithIndices", "kernel"),
+    shows=("stride", "padding", "dilation", "ceil_mode"), layout="lines", **_two)
+def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode):
+    return _largest(input, kernel, stride, padding, dilation, ceil_mode)
 
 
 @operator(places=(), grad=dict(
@@ -153,7 +158,7 @@ def adaptive_max_windows(input: Array, size):
     even = all(o and s % o == 0 for s, o in zip(space, size))
     if even and input.size and input.dtype.char in "fd":  # windows of one size, side by side
         kernel = tuple([s // o for s, o in zip(space, size)])
-        return K.max_pool(input, kernel, kernel, (0,) * len(kernel), (1,) * len(kernel), False)
+        return _largest(input, kernel, kernel, (0,) * len(kernel), (1,) * len(kernel), False)
     return K.largest_between(input, _all_edges(tuple(space), tuple(size)))
 
 
