@@ -1,8 +1,8 @@
 """How long is the start? ``python -m benchmarks --first [NAME ...] [--rounds 5]``.
 
-The time from the start of the process to the end of the first step of the optimizer, of PyTorch programs in ``examples/``:
-``wengert run PROGRAM`` and PyTorch's, in turns (A B A B ...), the least of the rounds. It holds the import, the first
-call of every operator, and the data.
+The time from the start of the process to the end of the first step of the optimizer, of the programs in ``examples/``
+that PyTorch can run: ``wengert run PROGRAM`` and PyTorch's, in turns (A B A B ...), the least of the rounds. It holds
+the import, the first call of every operator, and the data.
 """
 
 from __future__ import annotations
