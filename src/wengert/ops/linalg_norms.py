@@ -368,10 +368,7 @@ def pdist(F, input, p=2.0):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    n, width = input.shape
-    first, second = K.triangle_places(n, 1, n, False)
-    if p in _KINDS and width and F.dtype_of(input) in _NATIVE:
-        return F.take(F.row_distances(input, input, float(p)), F.constant(first * n + second))
+    first, second = K.triangle_places(input.shape[0], 1, input.shape[0], False)
     gap = F.index_select(input, 0, F.constant(first)) - F.index_select(input, 0, F.constant(second))
     return _length(F, gap, p)
 
