@@ -253,7 +253,8 @@ def _declare_polynomial(kind: str, letter: str, shifted: bool = False) -> None:
 
     def forward(input: Array, n: Array):
         x = real(f"{name}_cpu", input)
-        return getattr(K, kernel)(K.subtract(K.add(x, x), 1) if shifted else x, n)
+        degrees = as_array(n).astype(x.dtype, copy=False)
+        return getattr(K, kernel)(K.subtract(K.add(x, x), 1) if shifted else x, degrees)
 
     of = ", of ``2 * input - 1``" if shifted else ""
     forward.__doc__ = f"{kind.capitalize()} polynomial {letter.upper()} of degree ``n``{of}."
