@@ -87,18 +87,21 @@ static void F(conv_pick)(REAL *to, const REAL *from, const REAL *end, size row, 
 }
 
 #ifdef TURNS
-/* As many tiles of filters as fill a vector, and n taps that lie close together: squares of numbers are turned. */
-static inline void F(conv_filters_turned)(REAL *restrict to, size panel, const REAL *restrict weight, size row, const size *tap, size n, const REAL *end)
+/* As many tiles of filters as fill a vector, and n taps that lie close together: squares of numbers are turned. `more`: whether taps follow,
+ * so that what is too much of a vector is written over. */
+static inline void F(conv_filters_turned)(REAL *to, size panel, const REAL *restrict weight, size row, const size *tap, size n, const REAL *end, int more)
 {
     enum { TILES = F(lanes) / GEMM_ROWS };
     const REAL *from = weight + tap[0];
     if (n > 2 && end - from >= (TILES * GEMM_ROWS - 1) * row + F(lanes)) {
         F(vector) square[F(lanes)];
         REAL turned[F(lanes) * F(lanes)];
-        for (int i = 0; i < F(lanes); i++) square[i] = i < TILES * GEMM_ROWS ? LOAD(from + i * row) : (F(vector)){0};
+        TILE_FOR (int i = 0; i < F(lanes); i++) square[i] = i < TILES * GEMM_ROWS ? LOAD(from + i * row) : (F(vector)){0};
         F(turn)(square);
-        for (int k = 0; k < F(lanes); k++) STORE(turned + k * F(lanes), square[k]);
-        for (size k = 0; k < n; k++)
+        TILE_FOR (int k = 0; k < F(lanes); k++) STORE(turned + k * F(lanes), square[k]);
+        size k = 0;
+        for (; TILES == 1 && k < n - !more; k++) STORE(to + k * GEMM_ROWS, LOAD(turned + (tap[k] - tap[0]) * F(lanes)));
+        for (; k < n; k++)
             for (int tile = 0; tile < TILES; tile++)
                 memcpy(to + tile * panel + k * GEMM_ROWS, turned + (tap[k] - tap[0]) * F(lanes) + tile * GEMM_ROWS, GEMM_ROWS * sizeof(REAL));
     } else
@@ -125,7 +128,7 @@ static void F(conv_filters)(REAL *restrict to, const REAL *restrict weight, size
             for (size k = 0, n; k < depth; k += n) {
                 for (n = 1; k + n < depth && tap[k + n] - tap[k] < F(lanes);) n++;
                 for (size t = tile; t < tile + at_once; t += TILES)
-                    F(conv_filters_turned)(to + t * panel + k * GEMM_ROWS, panel, weight + t * GEMM_ROWS * row, row, tap + k, n, end);
+                    F(conv_filters_turned)(to + t * panel + k * GEMM_ROWS, panel, weight + t * GEMM_ROWS * row, row, tap + k, n, end, k + n < depth);
             }
     }
 #endif
