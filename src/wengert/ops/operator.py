@@ -50,8 +50,8 @@ arguments in ``wrt`` a list of them (None for none), and what it asks for is an 
 of the result, or of each.
 
 *Views*: ``view=True`` if the result is one of the first argument, ``"maybe"`` if it may be. ``lazy=True`` if the
-forward takes and gives numbers that are yet to be conjugated or negated (``arrays.lazy``), ``"of lazy"`` if it gives
-such only for such; others see the memory as it is.
+forward takes and gives numbers that are yet to be conjugated or negated (``arrays.lazy``), ``"native"`` if its native
+call does, too, ``"of lazy"`` if it gives such only for such; others see the memory as it is.
 
 ``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``; ``unread`` those of a
 rule that a plain backward does not look at, as only gradients of higher order do.

@@ -440,7 +440,7 @@ def _put_at(out: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     return out
 
 
-@operator(grad=dict(input=lambda F, g: F.conj(g)), view=True, lazy=True, wirtinger=True, places=())
+@operator(grad=dict(input=lambda F, g: F.conj(g)), view=True, lazy="native", wirtinger=True, places=())
 def conj(input: Array):
     """The complex conjugate, seen in the same memory."""
     return lazy.conjugate(input) if input.dtype.kind in "cW" else input[...]

@@ -79,7 +79,7 @@ def hider(cls: type, memories: dict[Any, bytes]) -> Any:
 
 def native(op: Operator) -> bool:
     """Whether ``op`` has a native call."""
-    return (available and bool(op.tensors) and (op.lazy is not True or op.name == "conj") and len(op.params) <= _MOST
+    return (available and bool(op.tensors) and op.lazy is not True and len(op.params) <= _MOST
         and len(op.saved) + len(op.consts) <= _MOST)
 
 

@@ -179,7 +179,7 @@ deprecated_signature: Any = None
 
 def fast(op: Operator) -> bool:
     """Whether the declaration is simple enough for a fast path: one output, no lists of tensors, no ``aux`` values."""
-    simple = op.outputs is not ... and not op.aux and not op.tensor_lists and op.lazy is not True
+    simple = op.outputs is not ... and not op.aux and not op.tensor_lists and op.lazy not in (True, "native")
     return simple and len(op.outputs) == 1 and bool(op.tensors)
 
 
