@@ -1,5 +1,5 @@
 /* Products with few rows, for one REAL type and one instruction set: what takes the time is to read the other matrix once, and packing
- * it would read it twice. Only where vectors have 32 bytes: tiles were not compared with others. */
+ * it would read it twice. And those of few terms. Only where vectors have 32 bytes: tiles were not compared with others. */
 
 #if defined(TURNS) && VECTOR_BYTES == 32
 
@@ -79,6 +79,55 @@ static void F(few_outer)(const struct product *v)
         for (size j = 0; j < v->columns; j++) c[j] = 0 + *a * b[j]; /* a sum, which is not -0 */
 }
 
+/* Rows of a product of few terms, for a panel of b, which stays in registers, and for n of its columns. */
+#define FEW_TERMS(name, DEPTH)                                                                                       \
+    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step,               \
+                        const REAL *restrict panel, const REAL *restrict bias, size rows, size n)                    \
+    {                                                                                                                \
+        F(vector) right[DEPTH][F(gemm_vectors)], plus[F(gemm_vectors)];                                              \
+        for (int j = 0; j < F(gemm_vectors); j++) {                                                                  \
+            plus[j] = LOAD(bias + j * F(gemm_step));                                                                 \
+            for (int p = 0; p < DEPTH; p++) right[p][j] = LOAD(panel + p * GEMM_COLUMNS + j * F(gemm_step));         \
+        }                                                                                                            \
+        for (size i = 0; i < rows; i++, c += c_row, a += a_row) {                                                    \
+            F(vector) tile[F(gemm_vectors)];                                                                         \
+            REAL edge[2 * VECTOR_BYTES / sizeof(REAL)], *to = n == GEMM_COLUMNS ? c : edge;                          \
+            TILE_FOR (int j = 0; j < F(gemm_vectors); j++) {                                                         \
+                tile[j] = (F(vector)){0};                                                                            \
+                TILE_FOR (int p = 0; p < DEPTH; p++) tile[j] += a[p * a_step] * right[p][j];                         \
+                STORE(to + j * F(gemm_step), tile[j] + plus[j]);                                                     \
+            }                                                                                                        \
+            if (to == edge) memcpy(c, edge, n * sizeof(REAL));                                                       \
+        }                                                                                                            \
+    }
+FEW_TERMS(two_terms, 2)
+FEW_TERMS(three_terms, 3)
+FEW_TERMS(four_terms, 4)
+#undef FEW_TERMS
+
+/* c = a b + bias where two to four terms are added up, as for coordinates: tiles would be begun and left more often than summed. Whether
+ * it was done. */
+static int F(few_terms)(const struct product *v, REAL *right)
+{
+    enum { ROWS = 64 }; /* of a in the first cache */
+    typedef void way(REAL *, size, const REAL *, size, size, const REAL *, const REAL *, size, size);
+    static way *const ways[] = {F(two_terms), F(three_terms), F(four_terms)};
+    if (v->depth < 2 || v->depth > 4 || v->rows <= 16) return 0;
+    for (size j0 = 0; j0 < v->columns; j0 += PRODUCT_COLUMNS) {
+        const size columns = v->columns - j0 < PRODUCT_COLUMNS ? v->columns - j0 : PRODUCT_COLUMNS;
+        F(gemm_pack_right)(right, (const REAL *)v->b + j0 * v->b_column, v->b_row, v->b_column, v->depth, columns);
+        for (size i = 0; i < v->rows; i += ROWS)
+            for (size j = 0; j < columns; j += GEMM_COLUMNS) {
+                const size n = columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS;
+                REAL plus[2 * VECTOR_BYTES / sizeof(REAL)];
+                for (size k = 0; k < GEMM_COLUMNS; k++) plus[k] = v->bias && k < n ? ((const REAL *)v->bias)[j0 + j + k] : -(REAL)0;
+                ways[v->depth - 2]((REAL *)v->c + i * v->c_row + j0 + j, v->c_row, (const REAL *)v->a + i * v->a_row, v->a_row, v->a_column,
+                                   right + j * v->depth, plus, v->rows - i < ROWS ? v->rows - i : ROWS, n);
+            }
+    }
+    return 1;
+}
+
 /* Whether a product was one of these. Lanes are added up at the end, which more rows do more often than packing takes. */
 static int F(few)(const struct product *v)
 {
@@ -94,6 +143,11 @@ static int F(few)(const struct product *v)
 static inline int F(few)(const struct product *v)
 {
     (void)v;
+    return 0;
+}
+static inline int F(few_terms)(const struct product *v, REAL *right)
+{
+    (void)v, (void)right;
     return 0;
 }
 #endif

@@ -66,16 +66,18 @@ enum { F(fetches) = 64 };
             for (int j = 0; j < VECTORS; j++) STORE(kept + (i * VECTORS + j) * F(gemm_step), tile[i][j]);            \
     }
 
+/* A tile plus what is given, if something is: what is there, or one row for all, a step of 0 apart. */
 #define GEMM_TILE(name, ROWS)                                                                                        \
-    static void F(name)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step,               \
-                        const REAL *restrict b, size b_row, size depth, int add)                                     \
+    static void F(name)(REAL *c, size c_row, const REAL *restrict a, size a_row, size a_step,                        \
+                        const REAL *restrict b, size b_row, size depth, const REAL *plus, size plus_row)             \
     {                                                                                                                \
         F(vector) tile[ROWS][F(gemm_vectors)];                                                                       \
-        if (add && depth >= GEMM_FETCHES) TILE_FETCH(ROWS, c, c_row)                                                 \
+        if (plus == c && depth >= GEMM_FETCHES) TILE_FETCH(ROWS, c, c_row)                                           \
         for (int i = 0; i < ROWS; i++)                                                                               \
             for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};                                   \
         for (size p = 0; p < depth; p++, a += a_step, b += b_row) TILE_ADD(ROWS, F(gemm_vectors), b, a[i * a_row]);  \
-        TILE_LEAVE(ROWS, F(gemm_vectors), c, c_row, add)                                                             \
+        if (plus) TILE_PLUS(ROWS, F(gemm_vectors), plus, plus_row)                                                   \
+        TILE_LEAVE(ROWS, F(gemm_vectors), c, c_row, 0)                                                               \
     }
 GEMM_TILE(gemm_tile, GEMM_ROWS)
 GEMM_TILE(gemm_half, GEMM_ROWS / 2)
@@ -100,19 +102,19 @@ static inline size F(gemm_next)(size left)
 }
 
 /* A tile of so many rows as gemm_next says. */
-static inline void F(gemm_few)(size rows, REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step,
-                               const REAL *restrict b, size b_row, size depth, int add)
+static inline void F(gemm_few)(size rows, REAL *c, size c_row, const REAL *restrict a, size a_row, size a_step,
+                               const REAL *restrict b, size b_row, size depth, const REAL *plus, size plus_row)
 {
     switch (rows) {
-    case GEMM_ROWS: F(gemm_tile)(c, c_row, a, a_row, a_step, b, b_row, depth, add); break;
-    case GEMM_ROWS / 2: F(gemm_half)(c, c_row, a, a_row, a_step, b, b_row, depth, add); break;
+    case GEMM_ROWS: F(gemm_tile)(c, c_row, a, a_row, a_step, b, b_row, depth, plus, plus_row); break;
+    case GEMM_ROWS / 2: F(gemm_half)(c, c_row, a, a_row, a_step, b, b_row, depth, plus, plus_row); break;
 #if GEMM_ROWS == 6
-    case 4: F(gemm_most)(c, c_row, a, a_row, a_step, b, b_row, depth, add); break;
+    case 4: F(gemm_most)(c, c_row, a, a_row, a_step, b, b_row, depth, plus, plus_row); break;
 #endif
 #if GEMM_ROWS > 4
-    case 2: F(gemm_pair)(c, c_row, a, a_row, a_step, b, b_row, depth, add); break;
+    case 2: F(gemm_pair)(c, c_row, a, a_row, a_step, b, b_row, depth, plus, plus_row); break;
 #endif
-    default: F(gemm_row)(c, c_row, a, a_row, a_step, b, b_row, depth, add);
+    default: F(gemm_row)(c, c_row, a, a_row, a_step, b, b_row, depth, plus, plus_row);
     }
 }
 
@@ -137,21 +139,23 @@ static void F(gemm_pack_any)(REAL *restrict to, const REAL *restrict from, size 
             for (size j = j0; j < j0 + GEMM_COLUMNS; j++) *to++ = j < columns ? from[p * row + j * column] : 0;
 }
 
-/* One panel of b: c = a b, or c += a b, for the n columns of c that it stands for. */
-static void F(gemm_panel)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step, const REAL *restrict panel,
-                          size rows, size n, size depth, int add)
+/* One panel of b: c = a b, plus what is given, for the n columns of c that it stands for. */
+static void F(gemm_panel)(REAL *c, size c_row, const REAL *restrict a, size a_row, size a_step, const REAL *restrict panel,
+                          size rows, size n, size depth, const REAL *plus, size plus_row)
 {
     for (size i = 0, count; i < rows; i += count, c += count * c_row, a += count * a_row) {
         count = F(gemm_next)(rows - i);
         REAL edge[GEMM_ROWS * 2 * VECTOR_BYTES / sizeof(REAL)];
         REAL *to = n == GEMM_COLUMNS ? c : edge;
         const size step = n == GEMM_COLUMNS ? c_row : GEMM_COLUMNS;
-        if (to == edge && add)
+        const REAL *from = to == edge && plus ? edge : plus;
+        if (from == edge)
             for (size r = 0; r < count; r++)
-                for (size k = 0; k < GEMM_COLUMNS; k++) edge[r * GEMM_COLUMNS + k] = k < n ? c[r * c_row + k] : 0;
-        F(gemm_few)(count, to, step, a, a_row, a_step, panel, GEMM_COLUMNS, depth, add);
+                for (size k = 0; k < GEMM_COLUMNS; k++) edge[r * GEMM_COLUMNS + k] = k < n ? plus[r * plus_row + k] : 0;
+        F(gemm_few)(count, to, step, a, a_row, a_step, panel, GEMM_COLUMNS, depth, from, from == edge ? step : plus_row);
         if (to == edge)
             for (size r = 0; r < count; r++) memcpy(c + r * c_row, edge + r * GEMM_COLUMNS, n * sizeof(REAL));
+        if (plus) plus += count * plus_row;
     }
 }
 
@@ -164,7 +168,8 @@ static void F(gemm)(REAL *restrict c, size c_row, const REAL *restrict a, size a
     for (; j + GEMM_COLUMNS <= columns; j += GEMM_COLUMNS) {
         for (size i = 0, count; i < rows; i += count) {
             count = F(gemm_next)(rows - i);
-            F(gemm_few)(count, c + i * c_row + j, c_row, a + i * a_row, a_row, a_step, b + j, b_row, depth, add);
+            REAL *to = c + i * c_row + j;
+            F(gemm_few)(count, to, c_row, a + i * a_row, a_row, a_step, b + j, b_row, depth, add ? to : NULL, c_row);
         }
     }
     if (j == columns) return;
@@ -178,7 +183,7 @@ static void F(gemm)(REAL *restrict c, size c_row, const REAL *restrict a, size a
     do {
         const size n = depth - p < DEPTH ? depth - p : DEPTH;
         F(gemm_pack_any)(panel, b + p * b_row + j, b_row, 1, n, columns - j);
-        F(gemm_panel)(c + j, c_row, a + p * a_step, a_row, a_step, panel, rows, columns - j, n, add || p);
+        F(gemm_panel)(c + j, c_row, a + p * a_step, a_row, a_step, panel, rows, columns - j, n, add || p ? c + j : NULL, c_row);
     } while ((p += DEPTH) < depth);
 }
 
@@ -187,7 +192,7 @@ static void F(gemm_packed)(REAL *restrict c, size c_row, const REAL *restrict a,
                            size rows, size columns, size depth)
 {
     for (size j = 0; j < columns; j += GEMM_COLUMNS, packed += depth * GEMM_COLUMNS)
-        F(gemm_panel)(c + j, c_row, a, a_row, 1, packed, rows, columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS, depth, 1);
+        F(gemm_panel)(c + j, c_row, a, a_row, 1, packed, rows, columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS, depth, c + j, c_row);
 }
 
 #ifdef TURNS
@@ -343,11 +348,26 @@ static void F(gemm_pack_rows)(REAL *to, const REAL *from, size row, size column,
 
 #include "few.inc.h"
 
-/* c = a b, any strides of a and b. Blocks of b stay in the second cache. Those of a are packed for the first where enough
- * columns meet them; few take them from where they lie. */
+/* A bias on every row of a product. */
+static void F(product_bias)(const struct product *v)
+{
+    const REAL *bias = v->bias;
+    REAL *c = v->c;
+    for (size i = 0; bias && i < v->rows; i++, c += v->c_row)
+        for (size j = 0; j < v->columns; j++) c[j] += bias[j];
+}
+
+/* c = a b, and a bias on every row where there is one; any strides of a and b. Blocks of b stay in the second cache. Those of a are
+ * packed for the first where enough columns meet them; few take them from where they lie. A bias is the last that a number is added to:
+ * tiles add it while they have it, unless further blocks come. */
 static void F(product)(const struct product *v, void *work)
 {
-    if (F(few)(v)) return;
+    if (F(few)(v)) {
+        F(product_bias)(v);
+        return;
+    }
+    if (F(few_terms)(v, work)) return;
+    const REAL *const bias = v->depth <= PRODUCT_DEPTH ? v->bias : NULL;
     const size deep = v->depth < PRODUCT_DEPTH ? v->depth : PRODUCT_DEPTH;
     const size across = v->columns < PRODUCT_COLUMNS ? (v->columns + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS : PRODUCT_COLUMNS;
     REAL *const right = work, *const left = right + deep * across;
@@ -363,14 +383,16 @@ static void F(product)(const struct product *v, void *work)
                 REAL *c = (REAL *)v->c + i0 * v->c_row + j0;
                 if (!direct) F(gemm_pack_left)(left, a, v->a_row, v->a_column, rows, depth);
                 for (size j = 0; j < columns; j += GEMM_COLUMNS, panel += GEMM_COLUMNS * depth) {
-                    const size wide = columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS;
-                    if (direct) F(gemm_panel)(c + j, v->c_row, a, v->a_row, v->a_column, panel, rows, wide, depth, p > 0);
+                    const size wide = columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS, plus_row = p ? v->c_row : 0;
+                    const REAL *plus = p ? c + j : bias ? bias + j0 + j : NULL;
+                    if (direct) F(gemm_panel)(c + j, v->c_row, a, v->a_row, v->a_column, panel, rows, wide, depth, plus, plus_row);
                     else
                         for (size i = 0; i < rows; i += GEMM_ROWS)
                             F(gemm_panel)(c + i * v->c_row + j, v->c_row, left + i * depth, 1, GEMM_ROWS, panel,
-                                          rows - i < GEMM_ROWS ? rows - i : GEMM_ROWS, wide, depth, p > 0);
+                                          rows - i < GEMM_ROWS ? rows - i : GEMM_ROWS, wide, depth, plus ? plus + i * plus_row : NULL, plus_row);
                 }
             }
         }
     }
+    if (!bias) F(product_bias)(v);
 }

@@ -421,6 +421,7 @@ struct product {
     const void *a, *b;
     void *c;
     size a_row, a_column, b_row, b_column, c_row;
+    const void *bias; /* of as many numbers as columns, for every row, or NULL */
 };
 enum { PRODUCT_ROWS = 96, PRODUCT_COLUMNS = 512, PRODUCT_DEPTH = 256 }; /* of a block; its rows and columns fill whole tiles */
 #define PRODUCT_KERNELS(X) X(product)

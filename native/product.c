@@ -129,13 +129,14 @@ static void some_tiles(void *context, size begin, size end, int chunk)
         part.columns = (last < part.columns ? last : part.columns) - first;
         part.b = (const char *)part.b + first * part.b_column * job->width;
         part.c = (char *)part.c + first * job->width;
+        if (part.bias) part.bias = (const char *)part.bias + first * job->width;
     }
     char *work = job->work + chunk * job->work_bytes;
     if (job->width == sizeof(float)) kernels->product_f32(&part, work);
     else kernels->product_f64(&part, work);
 }
 
-static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
+static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b, PyArrayObject *bias)
 {
     const size width = PyArray_ITEMSIZE(a), rows = PyArray_DIM(a, 0), columns = PyArray_DIM(b, 1), depth = PyArray_DIM(a, 1);
     PyArrayObject *operands[] = {a, b, out};
@@ -145,7 +146,7 @@ static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
     if (PyArray_STRIDE(out, 1) != width) return 0;
     struct product_job job = {.v = {rows, columns, depth, PyArray_DATA(a), PyArray_DATA(b), PyArray_DATA(out), PyArray_STRIDE(a, 0) / width,
                                PyArray_STRIDE(a, 1) / width, PyArray_STRIDE(b, 0) / width, PyArray_STRIDE(b, 1) / width,
-                               PyArray_STRIDE(out, 0) / width}};
+                               PyArray_STRIDE(out, 0) / width, bias ? PyArray_DATA(bias) : NULL}};
     job.width = width;
     job.by_rows = rows > columns; /* each thread packs the whole of the other side */
     const size high = kernels->gemm_rows, wide = kernels->gemm_columns_bytes / width;
@@ -164,20 +165,25 @@ static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
     return 1;
 }
 
-int product_into(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
+static int with_bias(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b, PyArrayObject *bias)
 {
     const size rows = PyArray_DIM(a, 0), columns = PyArray_DIM(b, 1), depth = PyArray_DIM(a, 1), width = PyArray_ITEMSIZE(b);
     const int turned = PyArray_STRIDE(b, 1) != width;
-    return is_ours(rows, columns, depth, turned, width, turned ? THIN_AND_TRANSPOSED : THIN, THIN) ? by_tiles(out, a, b) : 0;
+    return is_ours(rows, columns, depth, turned, width, turned ? THIN_AND_TRANSPOSED : THIN, THIN) ? by_tiles(out, a, b, bias) : 0;
+}
+
+int product_into(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
+{
+    return with_bias(out, a, b, NULL);
 }
 
 int product_rows(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b, PyArrayObject *bias)
 {
-    const int made = product_into(out, a, b);
+    const int made = with_bias(out, a, b, bias);
     PyObject *result = made ? NULL : PyArray_MatrixProduct2((PyObject *)a, (PyObject *)b, out);
     if (made < 0 || !(made || result)) return -1;
     Py_XDECREF(result);
-    if (!bias) return 0;
+    if (made || !bias) return 0;
     const size rows = PyArray_DIM(out, 0), columns = PyArray_DIM(out, 1);
     char *data = PyArray_BYTES(out);
     const char *add = PyArray_BYTES(bias);
@@ -305,13 +311,18 @@ static PyObject *dot(PyObject *module, PyObject *const *args, Py_ssize_t count)
     return PyArray_Return((PyArrayObject *)PyArray_MatrixProduct2(args[0], args[1], NULL));
 }
 
+static int without_bias(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
+{
+    return by_tiles(out, a, b, NULL);
+}
+
 /* tiled_product(a, b): by the kernels here, whatever BLAS is like; for tests and measurements */
 static PyObject *tiled_product(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
     if (!are_matrices(args)) NOT_HANDLED();
-    return product((PyArrayObject *)args[0], (PyArrayObject *)args[1], by_tiles);
+    return product((PyArrayObject *)args[0], (PyArrayObject *)args[1], without_bias);
 }
 
 PyMethodDef product_methods[] = {

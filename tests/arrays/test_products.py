@@ -109,6 +109,36 @@ def test_few_rows_of_a_transposed_matrix(dtype):
         np.testing.assert_array_equal(native.tiled_product(a[:rows], b.T), found[:rows])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("depth", [2, 3, 4, 5])
+def test_few_terms(dtype, depth):
+    """Many rows of them are added up as few are, in every layout."""
+    rng = np.random.default_rng(11)
+    a, b = rng.standard_normal((150, depth)).astype(dtype), rng.standard_normal((depth, 1100)).astype(dtype)
+    a[20, 1], a[21, 0], b[0, 3], a[22] = np.nan, np.inf, np.inf, -0.0
+    for columns in (10, 16, 33, 1100):
+        expected = native.tiled_product(a[:16], b[:, :columns])
+        np.testing.assert_allclose(expected, a[:16].astype(np.float64) @ b[:, :columns], rtol=30 * np.finfo(dtype).eps,
+            atol=1e-6)
+        for left in layouts(a):
+            for right in layouts(b[:, :columns]):
+                found = native.tiled_product(left, right)
+                np.testing.assert_array_equal(found[:16], expected)
+                np.testing.assert_array_equal(found[16:32], native.tiled_product(left[16:32], right))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_bias_is_added_last(dtype):
+    """Whichever way a product goes: it is what the product plus the bias gives."""
+    rng = np.random.default_rng(12)
+    for rows in (1, 2, 6, 7, 16, 17, 100):
+        for columns in (1, 9, 10, 16, 35, 513):
+            for depth in (1, 2, 3, 4, 5, 40, 256, 257, 520):
+                x, weight = (rng.standard_normal((n, depth)).astype(dtype) for n in (rows, columns))
+                bias = rng.standard_normal(columns).astype(dtype)
+                np.testing.assert_array_equal(native.linear(x, weight, bias), native.linear(x, weight, None) + bias)
+
+
 def test_products_of_single_numbers_are_sums():
     a, b = np.array([[-1.0], [0.0], [2.0]], np.float32), np.array([[0.0, 1.0, -0.0]], np.float32)
     for product in (native.tiled_product, K.dot):
@@ -125,6 +155,9 @@ def test_threads_do_not_change_the_numbers():
         one = native.tiled_product(a, b)
         K.set_num_threads(4)
         np.testing.assert_array_equal(native.tiled_product(a, b), one)
+        for x, weight in ((a, b.T.copy()), (b.T.copy(), a)):
+            bias = rng.standard_normal(len(weight)).astype(np.float32)
+            np.testing.assert_array_equal(native.linear(x, weight, bias), native.linear(x, weight, None) + bias)
     finally:
         K.set_num_threads(before)
 

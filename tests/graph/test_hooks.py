@@ -101,6 +101,29 @@ def test_saved_tensor_hooks(torch):
     assert x.grad.tolist() == pytest.approx(expected)
 
 
+def test_operators_that_save_nothing_do_not_notice_saved_tensor_hooks(torch):
+    x, seen = torch.arange(6.0).requires_grad_(), []
+
+    def operations():
+        y = x.view(2, 3).t() + 1
+        z = y.clone()
+        z[0].add_(2).neg_()
+        return y, z
+
+    y, z = operations()
+    without = torch.autograd.grad((z * y).sum(), x)[0].tolist()
+    for _ in range(3):  # the first calls compile
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(tuple(t.shape)) or t, lambda t: t):
+            y, z = operations()
+            with torch.no_grad():
+                assert not (y + 1).requires_grad
+            assert y.grad_fn.name() == "AddBackward0" and seen == []
+            loss = (z * y).sum()
+            assert seen == [(3, 2), (3, 2)]
+        seen.clear()
+        assert torch.autograd.grad(loss, x)[0].tolist() == without
+
+
 def test_innermost_saved_tensor_hooks_win(torch):
     x = torch.ones(1, requires_grad=True)
     seen = []

@@ -136,11 +136,12 @@ class Modes:
         if new.inference or new.below_autograd or self.grad_suppressed:
             wanted, may = changes.get("grad", self.grad_mode), not (new.inference or new.below_autograd)
             new.grad, new.grad_suppressed = wanted and may, wanted and not may
-        further = new.saved_tensor_hooks or new.saved_tensor_hooks_disabled or new.more
+        further, hooked = new.saved_tensor_hooks_disabled or new.more, new.saved_tensor_hooks is not None
         alone = not (further or new.view_replay or new.mutation or new.below_autograd)
-        plain, usual = alone and not new.watchers, not (new.inference or new.grad_suppressed)
+        plain, usual = alone and not (hooked or new.watchers), not (new.inference or new.grad_suppressed)
         new.quick, alone = plain and new.grad_scope is not None and usual, alone and new.grad_scope is None and usual
-        new.passes = new.watchers[0].passes if alone and len(new.watchers) == 1 else None
+        alone = alone and len(new.watchers) + hooked == 1
+        new.passes = (UNSAVING if hooked else new.watchers[0].passes) if alone else None
         if plain and new.grad_scope is None:  # interned, so that the hot path can test identity
             if new.inference:
                 return new if new.grad_suppressed else INFERENCE
@@ -164,6 +165,7 @@ def add_field(name: str, interceptor: Interceptor | None = None, default: Any = 
         FIELD_INTERCEPTORS[name] = interceptor
 
 
+UNSAVING: dict[str, Any] = {}  # operators that were called, whose nodes have nothing for saved-tensor hooks
 RECORD, SILENT, INFERENCE = Modes(), Modes(), Modes()
 SILENT.grad = INFERENCE.grad = False
 INFERENCE.inference = True

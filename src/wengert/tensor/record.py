@@ -337,7 +337,7 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
     array (or constant) as the forward saw it. ``outputs``: the differentiable outputs, which get their edges from the
     caller. ``private``: a name whose array is a copy that nobody else can write to.
     """
-    edges = edges_of(op, inputs, values)
+    edges, early = values.get(PACKED) or (edges_of(op, inputs, values), ())
     if edges is None:
         return None
     kind = node_class(op)
@@ -348,15 +348,14 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
     node.edges, node.seq, node.hooks = tuple(edges), next_sequence(), None
     if m.saved_tensor_hooks is not None:
         node._hooks()  # an unpack hook may put hooks on the node that is just running
-    if len(outputs) == 1 and op.outputs is not ...:
+    if len(outputs) == 1:
         node.shape, node.dtype = outputs[0]._wg_data.shape, outputs[0]._wg_data.dtype
     else:
-        node.__dict__["outputs"] = len(outputs)
         node.shape = tuple(o._wg_data.shape for o in outputs)
         node.dtype = tuple(o._wg_data.dtype for o in outputs)
-        if len(outputs) == 1:
-            node.shape, node.dtype = node.shape[0], node.dtype[0]
-    node.saved = save(op, edges, inputs, values, m, private)
+    if len(outputs) != 1 or op.outputs is ...:
+        node.__dict__["outputs"] = len(outputs)
+    node.saved = save(op, edges, early, inputs, values, m, private)
     if anomaly.current is not None:
         anomaly.current.made(node)
     return node
@@ -371,7 +370,7 @@ def edges_of(op: Operator, inputs: dict[str, Any], values: dict[str, Any]) -> li
             edges.extend(edge_of(x) if x is not None else None for x in t)
         else:
             edges.append(edge_of(t) if t is not None else None)
-    if not any(e is not None for e in edges):
+    if edges.count(None) == len(edges):
         return None
     given = [x for t in inputs.values() for x in (t if type(t) is list else (t,))]
     if all_inference(given) and op.name != "clone" and all(p in inputs or values.get(p) is None for p in op.tensors):
@@ -387,12 +386,11 @@ def is_kept(op: Operator, name: str, edges: list[Any], values: dict[str, Any]) -
 def pack_inputs(op: Operator, inputs: dict[str, Any], values: dict[str, Any], m: Modes, private: str = "") -> None:
     """Give saved-tensor hooks the inputs before the forward: a hook that ends a recomputation spares it."""
     edges = edges_of(op, inputs, values)
-    names = (() if edges is None
-        else [n for n in op.saved if n in inputs and n != private and is_kept(op, n, edges, values)])
-    values[PACKED] = {name: packed(values[name], inputs[name], m) for name in names}
+    names = [n for n in op.saved if edges and n in inputs and n != private and is_kept(op, n, edges, values)]
+    values[PACKED] = edges, {name: packed(values[name], inputs[name], m) for name in names}
 
 
-PACKED = "packed before"  # no operator has a parameter of that name
+PACKED = "packed before"  # the edges, and what hooks gave for inputs; no operator has a parameter of that name
 
 
 def packed(value: Any, tensor: Any, m: Modes) -> Any:
@@ -403,11 +401,10 @@ def packed(value: Any, tensor: Any, m: Modes) -> Any:
         for a, t in zip(value, tensor or [None] * len(value))]
 
 
-def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[str, Any], m: Modes,
+def save(op: Operator, edges: list[Any], early: Any, inputs: dict[str, Any], values: dict[str, Any], m: Modes,
         private: str) -> tuple[Any, ...]:
     """The node's memory (see ``OpNode``). Saved-tensor hooks get it here, results in ``pack_results``."""
     memory: list[Any] = []
-    early = values.get(PACKED, ())
     for name in op.saved:
         value = values.get(name)
         tensor = inputs.get(name)

@@ -10,7 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ..arrays.array_likes import ARRAYS
-from ..graph.modes import modes, set_modes
+from ..graph.modes import change, set_modes
 from .autograd_meta import INFERENCE_VERSION, meta_of, normal_version
 from .namespaces import ARRAY_OPS
 from .version_check import Packed
@@ -56,9 +56,8 @@ def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
 def call_pack_hook(pack_hook: Callable[..., Any], given: Any) -> Any:
     """The hook's answer, computed without recording; the hook may not write to what it is given."""
     counter = given._wg_vc
-    before = modes()
     version = None if given.is_inference() else counter[0]
-    set_modes(before.with_(grad=False))
+    before = change(grad=False)
     try:
         value = pack_hook(given)
     finally:

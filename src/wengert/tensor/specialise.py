@@ -18,7 +18,7 @@ from ..arrays import flags
 from ..arrays import kernels as K
 from ..arrays.layouts import in_order_of
 from ..graph import anomaly
-from ..graph.modes import RECORD, SILENT, modes
+from ..graph.modes import RECORD, SILENT, UNSAVING, modes
 from ..graph.node import next_sequence
 from ..ops.errors import explain
 from ..ops.spellings import OTHER_NAMES
@@ -53,6 +53,8 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     nodes = node_maker(op) if op.wrt else None
     others = {} if nodes is None else {p: renamed(nodes, name) for p, name in op.without.items()}
     writes = 1 + _kernel_writes(op) if kind in ("inplace", "augmented") else 0
+    if not op.saved:
+        UNSAVING[op.name] = True
     scope["quick"] = native_call(op, nodes or object, others, writes)
     if nodes is not None and not writes:
         makers = {"NodeClass": nodes, **{f"NodeWithout_{p}": other for p, other in others.items()}}
