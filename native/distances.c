@@ -257,5 +257,65 @@ static PyObject *cross(PyObject *module, PyObject *const *args, Py_ssize_t count
     return (PyObject *)out;
 }
 
+/* Rows times a factor and, behind them, their squares and a one; and the roots of what products of such rows give. */
+#define DEFINE_SQUARES(REAL, S, ROOT)                                                                           \
+    static void beside_squares_##S(const REAL *x, REAL *to, size rows, size width, REAL factor, int first)      \
+    {                                                                                                           \
+        for (size row = 0; row < rows; row++, x += width, to += width + 2) {                                    \
+            REAL total = 0;                                                                                     \
+            for (size k = 0; k < width;) {                                                                      \
+                const size end = width - k < PART ? width : k + PART;                                           \
+                REAL sum = 0;                                                                                   \
+                for (; k < end; k++) sum += x[k] * x[k], to[k] = factor * x[k];                                 \
+                total += sum;                                                                                   \
+            }                                                                                                   \
+            to[width + !first] = total, to[width + first] = 1;                                                  \
+        }                                                                                                       \
+    }                                                                                                           \
+    static void roots_##S(REAL *x, size n)                                                                      \
+    {                                                                                                           \
+        for (size i = 0; i < n; i++) x[i] = ROOT(x[i] < 0 ? 0 : x[i]);                                          \
+    }
+DEFINE_SQUARES(float, f32, sqrtf)
+DEFINE_SQUARES(double, f64, sqrt)
+
+/* beside_squares(x, factor, first) -> rows of x times the factor, then the sum of their squares and a one, or these the other way round */
+static PyObject *beside_squares(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    if (!PyArray_CheckExact(args[0]) || !is_real(args[0]) || !PyArray_NDIM(x) || !PyArray_ISCARRAY_RO(x)) NOT_HANDLED();
+    const double factor = PyFloat_AsDouble(args[1]);
+    if (factor == -1 && PyErr_Occurred()) return NULL;
+    const int ndim = PyArray_NDIM(x), first = args[2] == Py_True;
+    const size width = PyArray_DIM(x, ndim - 1);
+    npy_intp shape[NPY_MAXDIMS];
+    size rows = 1;
+    for (int k = 0; k < ndim - 1; k++) rows *= shape[k] = PyArray_DIM(x, k);
+    shape[ndim - 1] = width + 2;
+    PyArrayObject *out = new_like(x, ndim, shape);
+    if (!out) return NULL;
+    if (PyArray_TYPE(x) == NPY_FLOAT) beside_squares_f32(PyArray_DATA(x), PyArray_DATA(out), rows, width, (float)factor, first);
+    else beside_squares_f64(PyArray_DATA(x), PyArray_DATA(out), rows, width, factor, first);
+    return (PyObject *)out;
+}
+
+/* roots(x): x, whose numbers are replaced by their roots, those below 0 by zeros */
+static PyObject *roots(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    if (!PyArray_CheckExact(args[0]) || !is_real(args[0]) || !PyArray_ISCARRAY(x)) NOT_HANDLED();
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(x))
+    if (PyArray_TYPE(x) == NPY_FLOAT) roots_f32(PyArray_DATA(x), PyArray_SIZE(x));
+    else roots_f64(PyArray_DATA(x), PyArray_SIZE(x));
+    NPY_END_THREADS
+    return Py_NewRef(args[0]);
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef distances_methods[] = {METHOD(distances), METHOD(distances_grad), METHOD(cross), {NULL, NULL, 0, NULL}};
+PyMethodDef distances_methods[] = {METHOD(distances), METHOD(distances_grad), METHOD(cross), METHOD(beside_squares), METHOD(roots),
+                                   {NULL, NULL, 0, NULL}};

@@ -1343,6 +1343,25 @@ def test_distances_of_rows_and_their_gradients(batch, n, m, width, dtype):
     assert K.distances(x[..., ::-1], y[..., ::-1], 1).shape == (*batch, n, m)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(3,), (5, 1), (2, 3, 70), (4, 0), (0, 3)])
+def test_rows_beside_their_squares_and_roots(shape, dtype):
+    x = np.random.default_rng(3).standard_normal(shape).astype(dtype)
+    for factor, first in ((-2, True), (1, False)):
+        for rows in (x, x[..., ::-1]):
+            found, wanted = (f(rows, factor, first) for f in (K.beside_squares, K.plain("beside_squares")))
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, wanted, rtol=20 * np.finfo(dtype).eps)
+    if x.size:
+        x.flat[0], x.flat[-1] = np.nan, np.inf
+    with np.errstate(invalid="ignore"):
+        wanted = K.plain("roots")(x.copy())
+        found = K.roots(x)
+        assert found is x
+        np.testing.assert_array_equal(found, wanted)
+        assert K.roots(np.full((4, 3), 4, dtype).T).tolist() == [[2.0] * 4] * 3
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
 @pytest.mark.parametrize(("shape", "axis"), [((3,), 0), ((4, 3), 1), ((3, 5), 0), ((2, 3, 1), 1), ((2, 3, 3, 7), 2),
     ((0, 3), 1)])

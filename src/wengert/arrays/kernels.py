@@ -61,7 +61,7 @@ FAMILIES = {
     "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along",
         "join_along", "add_at", "bags", "extreme", "mode_places", "ranked_places", "search_rows",
         "sorted_places", "top_places"),
-    "distances": ("distances", "distances_grad", "cross"),
+    "distances": ("distances", "distances_grad", "cross", "beside_squares", "roots"),
     "margins": ("margins", "margins_grad"),
     "fourier": ("fourier",),
     "attention": ("attention", "attention_grad", "half_attention", "half_attention_grad"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, in_rows, new_filled
+from ..arrays.array_likes import as_array, in_rows
 from ..arrays.plain.distances import ABSOLUTE, LARGEST, SQUARE, UNEQUAL
 from ..arrays.reduce import add_up, in_doubles, wide_type
 from .errors import common_shape
@@ -352,11 +352,9 @@ def euclidean_cdist(x1: Array, x2: Array, products):
     """Euclidean distances of rows; ``products``: by ``|a|^2 - 2ab + |b|^2``, faster but less exact for close points."""
     if not products or x1.shape[-1] == 0:
         return K.distances(*_shared_batch(in_rows(x1), in_rows(x2)), SQUARE)
-    left, right = (new_filled(x, np.ones, (*x.shape[:-1], x.shape[-1] + 2), x.dtype) for x in (x1, x2))
-    left[..., :-2], right[..., :-2] = -2 * x1, x2  # of one product: the coordinates' and with the squares
-    left[..., -2], right[..., -1] = np.add.reduce(x1 * x1, -1), np.add.reduce(x2 * x2, -1)
-    squares = left @ right.swapaxes(-1, -2)
-    return np.sqrt(np.maximum(squares, 0, out=squares), out=squares)
+    # of one product: the coordinates' and with the squares
+    left, right = K.beside_squares(in_rows(x1), -2, True), K.beside_squares(in_rows(x2), 1, False)
+    return K.roots(product(left, right.swapaxes(-1, -2)))
 
 
 @composite(places=("torch", "functional"), node="PdistBackward0", whole=("input",))

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.arrays.array_likes import new_filled
+
 Array = np.ndarray[Any, Any]
 
 #: The kinds: how many numbers differ, the sum of the amounts, the root of the sum of the squares, the largest amount.
@@ -35,6 +37,19 @@ def distances_grad(x: Array, y: Array, g: Array, far: Array, kind: int, turned: 
         share = np.sign(gap)
         gap = share * (np.abs(gap) == far[..., None]) if kind == LARGEST else share
     return (gap * g[..., None]).sum(-2)  # type: ignore[no-any-return]
+
+
+def beside_squares(x: Array, factor: float, first: bool) -> Array:
+    """Rows of ``x`` times ``factor``, then the sum of their squares and a one; or the one before (unless ``first``)."""
+    out = new_filled(x, np.ones, (*x.shape[:-1], x.shape[-1] + 2), x.dtype)
+    out[..., :-2] = factor * x
+    out[..., -2 if first else -1] = np.add.reduce(x * x, -1)
+    return out  # type: ignore[no-any-return]
+
+
+def roots(x: Array) -> Array:
+    """``x``, whose numbers are replaced by their roots, those below 0 by zeros."""
+    return np.sqrt(np.maximum(x, 0, out=x), out=x)  # type: ignore[no-any-return]
 
 
 def cross(x: Array, y: Array, axis: int) -> Array:
