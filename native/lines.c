@@ -18,12 +18,34 @@ struct line_job {
     int one;                     /* one value is written everywhere */
     size tiles, width;
     int type, product, back, least, failed;
+    int axes; /* where lines lie apart: how many axes are before them, their lengths and steps in bytes */
+    const npy_intp *lengths, *steps;
 };
 
 enum { REALS, SMALL, COMPLEX }; /* types: real, any of up to 8 bytes, complex */
 
-/* Read (x, axis) as lines of a contiguous array of these types; 0 on success. */
-static int read_lines(struct line_job *job, PyObject *array, PyObject *axis, int types)
+/* Whether lines along an axis are whole in memory, wherever each of them lies. */
+static int lie_apart(struct line_job *job, PyArrayObject *x, int along)
+{
+    npy_intp step = PyArray_ITEMSIZE(x);
+    if (!PyArray_ISALIGNED(x) || !PyArray_ISNOTSWAPPED(x)) return 0;
+    for (int k = PyArray_NDIM(x) - 1; k >= along; step *= PyArray_DIM(x, k), k--)
+        if (PyArray_DIM(x, k) != 1 && PyArray_STRIDE(x, k) != step) return 0;
+    job->axes = along, job->lengths = PyArray_DIMS(x), job->steps = PyArray_STRIDES(x);
+    return 1;
+}
+
+/* Where a line begins, in bytes. */
+static size line_offset(const struct line_job *job, size line)
+{
+    if (!job->axes) return line * job->n * job->inner * job->width;
+    size offset = 0;
+    for (int k = job->axes - 1; k >= 0; line /= job->lengths[k], k--) offset += line % job->lengths[k] * job->steps[k];
+    return offset;
+}
+
+/* Read (x, axis) as lines of an array of these types, contiguous (or, if they may lie apart, each for itself); 0 on success. */
+static int read_lines(struct line_job *job, PyObject *array, PyObject *axis, int types, int apart)
 {
     if (!PyArray_CheckExact(array)) return -1;
     PyArrayObject *x = (PyArrayObject *)array;
@@ -34,7 +56,8 @@ static int read_lines(struct line_job *job, PyObject *array, PyObject *axis, int
         return -1;
     }
     if (along < 0) along += ndim;
-    if (along < 0 || along >= ndim || !PyArray_ISCARRAY_RO(x) || PyDataType_REFCHK(PyArray_DESCR(x))) return -1;
+    if (along < 0 || along >= ndim || PyDataType_REFCHK(PyArray_DESCR(x))) return -1;
+    if (!PyArray_ISCARRAY_RO(x) && !(apart && lie_apart(job, x, (int)along))) return -1;
     if (types == SMALL ? PyArray_ITEMSIZE(x) > 8 || (PyArray_ITEMSIZE(x) & (PyArray_ITEMSIZE(x) - 1))
         : types == COMPLEX ? PyArray_TYPE(x) != NPY_CFLOAT && PyArray_TYPE(x) != NPY_CDOUBLE : !is_real(array))
         return -1;
@@ -151,8 +174,8 @@ static PyObject *scan(PyObject *const *args, Py_ssize_t count, int product)
 {
     struct line_job job = {.product = product};
     if (count != 3 - product) return PyErr_Format(PyExc_TypeError, "expected %d arguments", 3 - product);
-    const int pairs = read_lines(&job, args[0], args[1], COMPLEX) == 0;
-    if (!pairs && read_lines(&job, args[0], args[1], REALS) < 0) NOT_HANDLED();
+    const int pairs = read_lines(&job, args[0], args[1], COMPLEX, 0) == 0;
+    if (!pairs && read_lines(&job, args[0], args[1], REALS, 0) < 0) NOT_HANDLED();
     job.back = !product && PyObject_IsTrue(args[2]);
     PyArrayObject *x = (PyArrayObject *)args[0], *out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x));
     if (!out) return NULL;
@@ -214,7 +237,7 @@ static PyObject *running_extreme(PyObject *module, PyObject *const *args, Py_ssi
     (void)module;
     struct line_job job = {0};
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    if (read_lines(&job, args[0], args[1], REALS) < 0) NOT_HANDLED();
+    if (read_lines(&job, args[0], args[1], REALS, 0) < 0) NOT_HANDLED();
     job.least = PyObject_IsTrue(args[2]);
     PyArrayObject *x = (PyArrayObject *)args[0], *out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x));
     PyArrayObject *places = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_INT64);
@@ -310,7 +333,7 @@ static int is_same_for_all(const struct line_job *job)
         const int known = inner == 1 && !job->one && is_same_for_all(job);                         \
         (void)chunk;                                                                               \
         for (size o = begin; o < end && !job->failed; o++) {                                       \
-            LONG *lines = (LONG *)job->x + o * n * inner;                                          \
+            LONG *lines = (LONG *)(job->x + line_offset(job, o));                                  \
             SHORT *values = (SHORT *)job->out + (job->one ? 0 : o * count * inner);                \
             const int64_t *index = job->index + o * job->index_line;                               \
             if (job->index_step != inner && job->one) name##_rows(job, lines, values, index, n, count, inner, 0); \
@@ -351,7 +374,7 @@ PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t count)
     (void)module;
     struct line_job job = {0};
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    if (read_lines(&job, args[0], args[1], SMALL) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
+    if (read_lines(&job, args[0], args[1], SMALL, 1) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
     PyArrayObject *x = (PyArrayObject *)args[0], *index = (PyArrayObject *)args[2];
     Py_INCREF(PyArray_DESCR(x));
     PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), PyArray_NDIM(index),
@@ -370,7 +393,7 @@ static PyObject *write_along(PyObject *const *args, int join)
 {
     struct line_job job = {0};
     const int narrow = join ? 0 : narrow_kind(args[0]);
-    if (read_lines(&job, args[0], args[1], join < 0 || narrow ? SMALL : REALS) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
+    if (read_lines(&job, args[0], args[1], join < 0 || narrow ? SMALL : REALS, 0) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
     PyArrayObject *x = (PyArrayObject *)args[0], *index = (PyArrayObject *)args[2], *values = (PyArrayObject *)args[3];
     if (!PyArray_ISWRITEABLE(x) || !PyArray_CheckExact(args[3]) || PyArray_TYPE(values) != PyArray_TYPE(x) || !PyArray_ISCARRAY_RO(values)) NOT_HANDLED();
     job.one = join < 0 && !PyArray_NDIM(values);

@@ -900,7 +900,11 @@ def test_lines_joined_at_places_that_whole_rows_share(dtype, shape):
         values = rng.integers(-3, 4, longer).astype(dtype)
         for first in firsts:
             spread = np.broadcast_to(index[first].copy(), longer)
-            np.testing.assert_array_equal(K.take_along(x, axis, spread), np.take_along_axis(x, spread, axis))
+            for lying in (x, x[::-1], x[..., ::-1], np.broadcast_to(x[:1], shape), np.repeat(x, 2, 0)[1::2],
+                    np.asfortranarray(x), x.swapaxes(0, -2 % x.ndim).copy().swapaxes(0, -2 % x.ndim)):
+                for places in (spread, index):
+                    np.testing.assert_array_equal(K.take_along(lying, axis, places),
+                        np.take_along_axis(lying, places, axis))
             calls = [("put_along", values), ("put_along", np.array(5, dtype)), ("add_along", values)]
             calls += [("join_along", values, how) for how in ("sum", "prod", "amax", "amin")]
             for name, brought, *how in calls:
@@ -910,6 +914,8 @@ def test_lines_joined_at_places_that_whole_rows_share(dtype, shape):
                 np.testing.assert_array_equal(got, want)
             with pytest.raises(IndexError):
                 K.take_along(x, axis, np.broadcast_to(index[first] + shape[axis], longer))
+            with pytest.raises(IndexError):
+                K.take_along(x[::-1], axis, np.broadcast_to(index[first] + shape[axis], longer))
 
 
 @pytest.mark.parametrize("how", ["amax", "amin"])
