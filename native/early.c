@@ -271,10 +271,43 @@ static PyObject *rolled(PyArrayObject *a, PyObject *const *args)
     return (PyObject *)y;
 }
 
-/* clamp(input, min, max): whole numbers to whole numbers */
+/* A limit of real numbers, which both of their types have: whether it is one. */
+static int is_limit(PyObject *given, double *limit)
+{
+    if (given == Py_None) return 1;
+    if (PyFloat_CheckExact(given)) *limit = PyFloat_AS_DOUBLE(given);
+    else if (PyLong_CheckExact(given)) *limit = PyLong_AsDouble(given);
+    else return 0;
+    if (PyErr_Occurred()) PyErr_Clear(), *limit = NPY_NAN;
+    return *limit == *limit && (PyFloat_CheckExact(given) || fabs(*limit) <= 1 << 24);
+}
+
+#define CLAMP_REALS(REAL)                                              \
+    {                                                                  \
+        const REAL *x = PyArray_DATA(a), low = (REAL)least, high = (REAL)most; \
+        REAL *to = PyArray_DATA(y);                                    \
+        for (npy_intp i = 0; i < n; i++) {                             \
+            const REAL raised = x[i] < low ? low : x[i];               \
+            to[i] = raised > high ? high : raised;                     \
+        }                                                              \
+    }
+static PyObject *clamped_reals(PyArrayObject *a, PyObject *const *args)
+{
+    enum { QUICKLY = 1 << 15 };
+    const npy_intp n = PyArray_SIZE(a);
+    double least = -NPY_INFINITY, most = NPY_INFINITY;
+    if (n > QUICKLY || !PyArray_ISCARRAY_RO(a) || (args[1] == Py_None && args[2] == Py_None) || !is_limit(args[1], &least) || !is_limit(args[2], &most)) return NULL;
+    PyArrayObject *y = new_of(a, PyArray_NDIM(a), PyArray_DIMS(a));
+    if (y && PyArray_TYPE(a) == NPY_FLOAT) CLAMP_REALS(float)
+    else if (y) CLAMP_REALS(double)
+    return (PyObject *)y;
+}
+
+/* clamp(input, min, max): whole numbers to whole numbers, real ones to both */
 static PyObject *clamped(PyArrayObject *a, PyObject *const *args)
 {
     const npy_intp n = PyArray_SIZE(a);
+    if (PyArray_TYPE(a) == NPY_FLOAT || PyArray_TYPE(a) == NPY_DOUBLE) return clamped_reals(a, args);
     if (PyArray_TYPE(a) != NPY_INT64 || n > FEW || !PyArray_ISCARRAY_RO(a) || (args[1] == Py_None && args[2] == Py_None)) return NULL;
     int64_t limit[2] = {INT64_MIN, INT64_MAX};
     for (int i = 0; i < 2; i++) {

@@ -92,6 +92,24 @@ def test_gradients_of_pairs(f, a, b, ga, gb):
     same(found[1], gb)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n", [1, 300, 5000])
+def test_clamp_of_real_numbers(n, dtype):
+    row = [NAN, -0.0, 0.0, INF, -INF, 1.0, -3.0, 0.25, 2.0**24, 1e-45]
+    x = tensor(row * n, dtype)
+    limits = (None, 0, 0.0, 1, -2, 0.5, 2**24, INF, -INF)
+    for low, high in ((low, high) for low in limits for high in limits if low is not None or high is not None):
+        raised = [v if low is None or not v < low else low for v in row]
+        expected = tensor([v if high is None or not v > high else high for v in raised] * n, dtype)
+        for given in (x, x.repeat_interleave(2)[::2]):
+            found = given.clamp(low, high)
+            assert found.dtype == dtype
+            torch.testing.assert_close(found, expected, atol=0, rtol=0, equal_nan=True)
+    assert x.clamp(NAN, 1).isnan().all() and x.clamp(0, NAN).isnan().all()
+    assert x[:3].clamp(2, 1).tolist()[1:] == [1.0, 1.0]
+    assert x.clamp(0.1, 2.0)[1].item() == tensor([0.1], dtype).item()
+
+
 @pytest.mark.parametrize("n", [5, 3000, 200_000])
 def test_clamp_of_whole_numbers(n):
     x = torch.arange(n) - n // 2
