@@ -6,7 +6,7 @@
 
 enum {
     BLOCK = 4096,     /* bytes of a buffer in which rows are brought together */
-    SHORT = 256,      /* bytes of a row that is short */
+    SHORT = 1024,     /* bytes of a row that is short */
     FEW = 4,          /* rows that are worth it */
     WHOLE = 12,       /* numbers of a row that is worth a loop of its own */
 };
@@ -181,7 +181,7 @@ static void run_block(struct blocks *b, char *const *data, size groups, size row
         const npy_intp far = b->grouped ? job->strides[k][inner - 2] : rows * row_step;
         here[k] = data[k], steps[k] = width;
         if (step == width && row_step == n * width && far == rows * row_step) continue;
-        if (!step && !row_step && !far && k < last) {
+        if (!step && !row_step && !far && k < last && job->loop->rows != ROWS_WANTED) {
             steps[k] = 0;
             continue;
         }
@@ -283,12 +283,51 @@ static void run_streamed(const struct fast_job *job, char *const *data, size n)
     stream_end();
 }
 
+/* ---- long rows of what loops take longer for than for a row without gaps ---- */
+
+/* Every second to fourth number, or the same one, where the loop wants a row. */
+static int is_gathered(const struct fast_job *job, int operand)
+{
+    const npy_intp step = job->strides[operand][job->axes - 1], width = job->width[operand];
+    if (width > 8) return 0; /* more than kernels->gather takes */
+    return step ? step > width && step <= 4 * width && step % width == 0 : job->loop->rows == ROWS_WANTED;
+}
+
+static int are_gathered(const struct fast_job *job)
+{
+    const int last = job->operands - 1;
+    int found = 0;
+    if (job->shape[job->axes - 1] < WHOLE) return 0;
+    for (int k = 0; k < last; k++) found |= is_gathered(job, k);
+    return found;
+}
+
+/* `n` elements of one axis, such operands brought together first. */
+static void run_gathered(const struct fast_job *job, char *const *data, size n)
+{
+    const int inner = job->axes - 1, last = job->operands - 1;
+    _Alignas(64) char buffer[MAX_OPERANDS - 1][BLOCK + GATHER_CHUNK];
+    const size most = BLOCK / 8;
+    for (size at = 0; at < n; at += most) {
+        npy_intp steps[MAX_OPERANDS], count = n - at < most ? n - at : most;
+        char *here[MAX_OPERANDS];
+        for (int k = 0; k <= last; k++) {
+            const npy_intp step = steps[k] = job->strides[k][inner];
+            here[k] = data[k] + at * step;
+            if (k == last || !is_gathered(job, k)) continue;
+            if (step || !at) kernels->gather(buffer[k], here[k], NULL, job->width[k], count, step, 1, 0);
+            steps[k] = job->width[k], here[k] = buffer[k];
+        }
+        job->loop->function(here, &count, steps, job->loop->data);
+    }
+}
+
 /* ---- rows of arithmetic: one call for all of them ---- */
 
 static int are_rows(const struct fast_job *job)
 {
     const int inner = job->axes - 1;
-    if (!job->loop->rows || job->axes < 2 || job->shape[inner] < WHOLE || job->shape[inner - 1] < FEW) return 0;
+    if (!job->loop->rows || job->loop->rows == ROWS_WANTED || job->axes < 2 || job->shape[inner] < WHOLE || job->shape[inner - 1] < FEW) return 0;
     if (job->strides[2][inner] != job->width[2] || (!job->strides[0][inner] && !job->strides[1][inner])) return 0;
     for (int k = 0; k < 3; k++) {
         if (job->strides[k][inner] && job->strides[k][inner] != job->width[k]) return 0;
@@ -340,10 +379,12 @@ static void fast_task(void *context, size begin, size end, int chunk)
         return;
     }
     for (int k = 0; k < job->operands; k++) data[k] = job->data[k], steps[k] = job->strides[k][inner];
+    const int gathered = are_gathered(job);
     if (job->split_inner) {
         count = end - begin;
         for (int k = 0; k < job->operands; k++) data[k] += begin * steps[k];
         if (job->streamed) run_streamed(job, data, count);
+        else if (gathered) run_gathered(job, data, count);
         else job->loop->function(data, &count, steps, job->loop->data);
         return;
     }
@@ -355,7 +396,8 @@ static void fast_task(void *context, size begin, size end, int chunk)
     for (size item = begin; item < end; item++) {
         char *here[MAX_OPERANDS];
         memcpy(here, data, sizeof here); /* loops may change the pointers they are given */
-        job->loop->function(here, &count, steps, job->loop->data);
+        if (gathered) run_gathered(job, here, count);
+        else job->loop->function(here, &count, steps, job->loop->data);
         for (int axis = inner - 1; axis >= 0; axis--) {
             for (int k = 0; k < job->operands; k++) data[k] += job->strides[k][axis];
             if (++place[axis] < job->shape[axis]) break;

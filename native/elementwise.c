@@ -24,16 +24,20 @@ struct job {
 };
 
 #define GATHER(TYPE, CONVERT)                                                                    \
-    for (size i = 0; i < n; i++) to[i] = CONVERT(*(const TYPE *)(from + i * stride));
+    if (!stride) {                                                                               \
+        to[0] = CONVERT(*(const TYPE *)from);                                                    \
+        for (size i = 1; i < n; i++) to[i] = to[0];                                              \
+    } else                                                                                       \
+        for (size i = 0; i < n; i++) to[i] = CONVERT(*(const TYPE *)(from + i * stride));
 #define SCATTER(TYPE, CONVERT)                                                                   \
     for (size i = 0; i < n; i++) *(TYPE *)(to + i * stride) = CONVERT(from[i]);
 
 static void gather_f32(float *to, const char *from, npy_intp stride, size n, enum storage storage)
 {
-    if (storage == SINGLE) GATHER(float, )
+    if (storage == SINGLE) { GATHER(float, ) }
     else if (stride == 2) (storage == HALF ? kernels->widen_half : kernels->widen_brain)(to, (const uint16_t *)from, n);
-    else if (storage == HALF) GATHER(uint16_t, float_of_half)
-    else GATHER(uint16_t, float_of_brain)
+    else if (storage == HALF) { GATHER(uint16_t, float_of_half) }
+    else { GATHER(uint16_t, float_of_brain) }
 }
 static void scatter_f32(char *to, const float *from, npy_intp stride, size n, enum storage storage)
 {

@@ -74,7 +74,7 @@ static void widened_loop(const Fast *self, int brain, unsigned exact, char **arg
     float buffer[MAX_OPERANDS][BLOCK + APART];
     const int nin = self->nin, truth = self->single.out_type == NPY_BOOL, rows = self->loops[NPY_FLOAT].rows;
     char *to = args[nin];
-    if (rows && !exact && steps[0] == 2 && steps[1] == 2 && steps[2] == 2) {
+    if (rows && rows != ROWS_WANTED && !exact && steps[0] == 2 && steps[1] == 2 && steps[2] == 2) {
         kernels->combine_narrow(rows, brain, (uint16_t *)to, (const uint16_t *)args[0], (const uint16_t *)args[1], *count);
         return;
     }
@@ -221,13 +221,18 @@ int fast_write_number(PyObject *number, int type, void *to)
 
 static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *target);
 
-/* Whether an operand lies the other way round than the loop, which goes in the order of C, so that each element is on another cache line. */
+/* Whether an operand lies the other way round than the loop, which goes in the order of C, so that each element is on another cache line;
+ * or is gone through time and again in steps. */
 static int jumps(PyArrayObject *x, const struct fast_job *job, const struct layout *layout, int operand)
 {
-    enum { FAR = 64, MANY = 4096 };
+    enum { FAR = 64, MANY = 4096, AGAIN = 8 };
     const int last = layout->ndim - 1;
-    for (int axis = 0; axis < last; axis++)
+    npy_intp total = 1;
+    for (int axis = 0; axis <= last; axis++) {
         if (layout->order[axis] != axis) return 0;
+        total *= layout->shape[axis];
+    }
+    if (last > 0 && job->strides[operand][last] > PyArray_ITEMSIZE(x) && total >= MANY && PyArray_SIZE(x) * AGAIN <= total) return 1;
     return last > 0 && PyArray_SIZE(x) >= MANY && job->strides[operand][last] >= FAR && layout->shape[last] > 1;
 }
 
@@ -447,6 +452,9 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
                                              [ROWS_DIVIDE] = "divide"};
     for (int k = ROWS_ADD; k <= ROWS_DIVIDE; k++)
         if (!strcmp(source->name, operations[k])) self->loops[NPY_FLOAT].rows = self->loops[NPY_DOUBLE].rows = k;
+    static const char *const of_rows[] = {"maximum", "minimum", "fmax", "fmin"};
+    for (size k = 0; k < (size)(sizeof of_rows / sizeof *of_rows); k++)
+        for (int in = 0; in < TYPES && !strcmp(source->name, of_rows[k]); in++) self->loops[in].rows = ROWS_WANTED;
     /* Everything of 16 bits is what float32 gives, rounded; only the neighbours of a number are others. */
     if (!own) self->single = self->loops[NPY_FLOAT];
     if (self->single.function && strcmp(source->name, "nextafter")) {

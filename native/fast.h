@@ -11,7 +11,7 @@ struct loop {
     PyUFuncGenericFunction function;
     void *data;
     int out_type;
-    int rows; /* what the kernels do with many rows at a time, or ROWS_NONE */
+    int rows; /* what the kernels do with many rows at a time, ROWS_NONE, or ROWS_WANTED: one number takes longer than a row of it */
 };
 
 /* Put our own loops of float32 and float64 in the place of NumPy's, where we have any for the function of this name. */

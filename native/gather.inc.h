@@ -13,21 +13,27 @@ static void gather_loop(char *restrict to, const char *restrict from, const char
                 for (size at = 0; at < bytes; at += GATHER_CHUNK) memcpy(to + at, from + at, GATHER_CHUNK);
         return;
     }
+    /* steps of a few elements are known to the compiler, which then reads whole vectors */
+#define EVERY(TYPE, many)                                                                  \
+    else if (step == many * width) for (size i = 0; i < n; i++) ((TYPE *)to)[i] = ((const TYPE *)from)[i * many];
 #define ROWS(TYPE)                                                                         \
     for (size r = 0; r < rows; r++, from += row_step, to += bytes) {                       \
         if (step == 0) {                                                                   \
             TYPE pattern[GATHER_CHUNK / sizeof(TYPE)];                                     \
             for (size i = 0; i < (size)(sizeof pattern / sizeof(TYPE)); i++) pattern[i] = *(const TYPE *)from; \
             for (size at = 0; at < bytes; at += GATHER_CHUNK) memcpy(to + at, pattern, GATHER_CHUNK); \
-        } else {                                                                           \
-            for (size i = 0; i < n; i++) ((TYPE *)to)[i] = *(const TYPE *)(from + i * step); \
         }                                                                                  \
+        EVERY(TYPE, 2)                                                                     \
+        EVERY(TYPE, 3)                                                                     \
+        EVERY(TYPE, 4)                                                                     \
+        else for (size i = 0; i < n; i++) ((TYPE *)to)[i] = *(const TYPE *)(from + i * step); \
     }
     if (width == 1) ROWS(uint8_t)
     else if (width == 2) ROWS(uint16_t)
     else if (width == 4) ROWS(uint32_t)
     else ROWS(uint64_t)
 #undef ROWS
+#undef EVERY
 }
 
 /* To where rows lie `to_row` apart, and elements `to_step`. */

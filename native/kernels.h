@@ -172,7 +172,7 @@ enum { COLUMNS = 512 };
 
 /* What `rows` rows of n numbers are when an operation is done on them: rows are `..._row` apart, and an operand's steps along a row are
  * zero (one number a row) or one. */
-enum { ROWS_NONE, ROWS_ADD, ROWS_SUBTRACT, ROWS_MULTIPLY, ROWS_DIVIDE };
+enum { ROWS_NONE, ROWS_ADD, ROWS_SUBTRACT, ROWS_MULTIPLY, ROWS_DIVIDE, ROWS_WANTED };
 #define BROADCAST_KERNELS(X)                                                                                       \
     X(broadcast_rows, (int operation, REAL * out, size out_row, const REAL *a, size a_row, int a_step, const REAL *b, \
                        size b_row, int b_step, size rows, size n))

@@ -71,6 +71,53 @@ def test_rows_of_arithmetic(name: str, dtype: Any, length: int) -> None:
             np.testing.assert_array_equal(target, getattr(np, name)(values, other))
 
 
+@pytest.mark.parametrize("name", ["add", "maximum", "minimum", "fmin", "less", "fmod", "hypot", "logaddexp"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64, np.int8, np.complex64, np.complex128])
+@pytest.mark.parametrize("length", [11, 12, 100, 300, 1100])
+def test_long_rows(name: str, dtype: Any, length: int) -> None:
+    """Every second to fifth number, one for a row or for all, one row for all: what rows without gaps give, also in place."""
+    kernel, rng = getattr(K, name), np.random.default_rng(length)
+    try:
+        kernel(np.ones(3, dtype), np.ones(3, dtype))
+    except TypeError:
+        pytest.skip(f"{name} takes no {dtype.__name__}")
+    values = (rng.normal(size=(9, length)) * 4).round().astype(dtype) + dtype(9)
+    values.flat[::7] = dtype(0)
+    if np.dtype(dtype).kind in "fc":
+        values.flat[3::50], values.flat[5::60], values.flat[6::70] = dtype(np.nan), dtype(np.inf), dtype(-0.0)
+    whole = (rng.normal(size=(9, 5 * length)) * 4).round().astype(dtype)
+    others = [values[:, :1], values[:, :1].copy(), values[:1, 4:5], values[4], np.array(dtype(3)), *(
+        w[..., :: step][..., :length] for step in (2, 3, 4, 5) for w in (whole, whole[3], whole[4:5]))]
+    with np.errstate(all="ignore"):
+        for other in others:
+            dense = np.broadcast_to(other, values.shape).copy()
+            for u in (values, values[2], values[:1]):
+                full, same = (x.copy() for x in np.broadcast_arrays(u, other))
+                np.testing.assert_array_equal(kernel(u, other), kernel(full, same))
+                np.testing.assert_array_equal(kernel(other, u), kernel(same, full))
+            if kernel(values, dense).dtype == dtype:
+                target = np.zeros((9, 2 * length), dtype)[:, ::2]
+                target[...] = values
+                kernel(target, other, target)
+                np.testing.assert_array_equal(target, kernel(values, dense))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("length", [5, 100, 700])
+def test_own_kernels_of_several_operands(dtype: Any, length: int) -> None:
+    rng = np.random.default_rng(length)
+    a = rng.normal(size=(6, length)).astype(dtype)
+    operands = [a, a[:, :1], a[1], a[:1, 2:3], rng.normal(size=(6, 3 * length)).astype(dtype)[:, ::3]]
+    for b in operands:
+        for c in operands:
+            full = [np.broadcast_to(x, a.shape).copy() for x in (b, c)]
+            np.testing.assert_array_equal(K.smooth_l1(a, b, 0.5), K.smooth_l1(a, full[0], 0.5))
+            if dtype != np.float16:
+                np.testing.assert_array_equal(K.scaled_product(a, b, c, 0.5), K.scaled_product(a, *full, 0.5))
+                np.testing.assert_array_equal(K.lerp(a, b, c), K.lerp(a, *full))
+                np.testing.assert_array_equal(K.lerp(c, a, b), K.lerp(full[1], a, full[0]))
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data(), SHAPES, st.sampled_from([np.float32, np.float64]), st.sampled_from(["negative", "floor", "isnan"]))
 def test_single_operands(data: Any, shape: tuple[int, ...], dtype: Any, name: str) -> None:

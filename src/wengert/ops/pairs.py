@@ -75,7 +75,7 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
         raise RuntimeError(f"expected dtype {dt.c_name(input.dtype)} for `end` but got dtype {dt.c_name(end.dtype)}")
     if input.dtype.kind in "iub":
         raise unsupported("lerp_kernel_scalar", input.dtype)
-    if type(weight) is not np.ndarray and input.dtype.kind != "c":
+    if input.dtype.char in "fd" or (type(weight) is not np.ndarray and input.dtype.kind != "c"):
         return K.lerp(input, end, weight)
     step = end - input
     if type(weight) is not np.ndarray:

@@ -269,10 +269,10 @@ def square_difference(a: Array, b: Array) -> Array:
 
 
 @_elementwise
-def lerp(a: Array, b: Array, weight: float) -> Array:
-    """``a + weight (b - a)``, from the nearer end, so that weights of 0 and 1 give the ends exactly."""
-    w = a.dtype.type(weight)
-    return a + w * (b - a) if abs(w) < 0.5 else b - (1 - w) * (b - a)
+def lerp(a: Array, b: Array, weight: Any) -> Array:
+    """``a + weight (b - a)``, from the nearer end, so that weights of 0 and 1 give the ends exactly; one weight or many."""
+    w = a.dtype.type(weight) if isinstance(weight, (int, float)) else weight
+    return np.where(abs(w) < 0.5, a + w * (b - a), b - (1 - w) * (b - a))
 
 
 @_elementwise
