@@ -45,6 +45,17 @@ def in_memory_order(draw: Callable[[Shape], NDArray], shape: Shape, strides: Sha
     return draw(tuple(shape[axis] for axis in order)).transpose(back)
 
 
+def _check_weights(rows: NDArray) -> None:
+    """Name what is wrong with rows of weights, if anything is."""
+    for fine, problem in (
+        ((rows >= 0).all(), "encountering probability entry < 0"),  # NaN too
+        ((rows < np.inf).all(), "encountering probability entry = infinity or NaN"),
+        (rows.any(-1).all(), "sum of probabilities <= 0"),
+    ):
+        if not fine:
+            raise RuntimeError(f"invalid multinomial distribution ({problem})")
+
+
 class Generator:
     """A stream of random numbers, equal to that of PyTorch's CPU generator with the same seed.
 
@@ -303,28 +314,26 @@ class Generator:
             scores = p / rivals
         if num_samples == 1:
             return np.asarray(scores.argmax(-1))[..., None]
-        return np.argsort(-scores, axis=-1, kind="stable")[..., :num_samples].astype(np.int64)
+        rows = scores.reshape(-1, p.shape[-1])
+        chosen = (kernels.top_places(rows, num_samples, False) if num_samples <= 64
+            else kernels.sorted_places(rows, True)[:, :num_samples])
+        return np.ascontiguousarray(chosen).reshape(*p.shape[:-1], num_samples)
 
     def _looked_up(self, p: NDArray, num_samples: int) -> NDArray[np.int64]:
         rows = p.reshape(-1, p.shape[-1])
         rows = rows if rows.dtype == np.float64 else rows.astype(np.float32)
-        for fine, problem in (
-            ((rows >= 0).all(), "encountering probability entry < 0"),  # NaN too
-            ((rows < np.inf).all(), "encountering probability entry = infinity or NaN"),
-            (rows.any(-1).all(), "sum of probabilities <= 0"),
-        ):
-            if not fine:
-                raise RuntimeError(f"invalid multinomial distribution ({problem})")
         with np.errstate(all="ignore"):
             levels = np.cumsum(rows, axis=-1, dtype=rows.dtype)
             totals = levels[:, -1:].copy()
+            if not (rows.min() >= 0 and totals.min() > 0 and totals.max() < np.inf):
+                _check_weights(rows)
             levels /= totals
-        if not np.isfinite(totals).all():
-            levels[np.isnan(levels)] = np.inf  # of sums that overflowed: nothing is above it
+            if not totals.max() < np.inf:
+                levels[np.isnan(levels)] = np.inf  # of sums that overflowed: nothing is above it
         levels[:, -1] = 1
         uniforms = self.uniform((len(rows), num_samples), np.float64)
         chosen: NDArray[np.int64] = kernels.search_rows(levels.astype(np.float64), uniforms, False)
-        return chosen.reshape(*p.shape[:-1], num_samples)
+        return np.ascontiguousarray(chosen).reshape(*p.shape[:-1], num_samples)
 
     # ---- other distributions
 
