@@ -75,7 +75,7 @@ def test_rows_of_arithmetic(name: str, dtype: Any, length: int) -> None:
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64, np.int8, np.complex64, np.complex128])
 @pytest.mark.parametrize("length", [11, 12, 100, 300, 1100])
 def test_long_rows(name: str, dtype: Any, length: int) -> None:
-    """Every second to fifth number, one for a row or for all, one row for all: what rows without gaps give, also in place."""
+    """Every second to fifth number, one for a row or for all, a row for all: what rows without gaps give; in place."""
     kernel, rng = getattr(K, name), np.random.default_rng(length)
     try:
         kernel(np.ones(3, dtype), np.ones(3, dtype))

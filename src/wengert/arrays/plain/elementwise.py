@@ -269,8 +269,8 @@ def square_difference(a: Array, b: Array) -> Array:
 
 
 @_elementwise
-def lerp(a: Array, b: Array, weight: Any) -> Array:
-    """``a + weight (b - a)``, from the nearer end, so that weights of 0 and 1 give the ends exactly; one weight or many."""
+def lerp(a: Array, b: Array, weight: float | Array) -> Array:
+    """``a + weight (b - a)``, from the nearer end, so that 0 and 1 give the ends exactly; one weight or many."""
     w = a.dtype.type(weight) if isinstance(weight, (int, float)) else weight
     return np.where(abs(w) < 0.5, a + w * (b - a), b - (1 - w) * (b - a))
 
