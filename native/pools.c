@@ -11,6 +11,7 @@ struct pooling {
     size area, count, planes; /* of the image, and of the windows; how many images there are */
     int include;      /* whether padding counts in an average */
     double divisor;   /* or 0 */
+    int tiles;        /* whether windows lie side by side, none of padding, and are wide */
     const char *image;
     char *out;
     int64_t *index;
@@ -228,6 +229,37 @@ static size pitch_of(const struct pooling *p)
         else                                                                                                   \
             for (size k = 0; k < n; k++) to[k] = from[k] / (REAL)(whole * extent(p, 2, k));                    \
     }                                                                                                          \
+    /* The rows of windows side by side: lines of the image are added up, then what each window has of the sum. */ \
+    static void sum_tiles_##SUFFIX(const struct pooling *p, REAL *out, const REAL *image, size z, size y)      \
+    {                                                                                                          \
+        const size step = p->kernel[2], width = p->windows[2] * step, most = BLOCK / step * step;              \
+        REAL line[BLOCK];                                                                                      \
+        for (size at = 0; at < width; at += most) {                                                            \
+            const size n = width - at < most ? width - at : most;                                              \
+            for (size i = 0; i < n; i++) line[i] = 0;                                                          \
+            for (size a = z * p->kernel[0]; a < (z + 1) * p->kernel[0]; a++)                                   \
+                for (size b = y * p->kernel[1]; b < (y + 1) * p->kernel[1]; b++)                               \
+                    kernels->add_##SUFFIX(line, image + (a * p->length[1] + b) * p->length[2] + at, n);        \
+            for (size i = 0; i < n; i += step) {                                                               \
+                REAL sum = line[i];                                                                            \
+                for (size k = 1; k < step; k++) sum += line[i + k];                                            \
+                *out++ = sum;                                                                                  \
+            }                                                                                                  \
+        }                                                                                                      \
+    }                                                                                                          \
+    static void spread_tiles_##SUFFIX(const struct pooling *p, REAL *image, const REAL *share, size z, size y) \
+    {                                                                                                          \
+        const size step = p->kernel[2], width = p->windows[2] * step, most = BLOCK / step * step;              \
+        REAL line[BLOCK];                                                                                      \
+        for (size at = 0; at < width; at += most) {                                                            \
+            const size n = width - at < most ? width - at : most;                                              \
+            for (size i = 0; i < n; i += step, share++)                                                        \
+                for (size k = 0; k < step; k++) line[i + k] = *share;                                          \
+            for (size a = z * p->kernel[0]; a < (z + 1) * p->kernel[0]; a++)                                   \
+                for (size b = y * p->kernel[1]; b < (y + 1) * p->kernel[1]; b++)                               \
+                    memcpy(image + (a * p->length[1] + b) * p->length[2] + at, line, n * sizeof(REAL));        \
+        }                                                                                                      \
+    }                                                                                                          \
     static void average_task_##SUFFIX(void *context, size begin, size end, int chunk)                          \
     {                                                                                                          \
         const struct pooling *p = context;                                                                     \
@@ -239,6 +271,11 @@ static size pitch_of(const struct pooling *p)
             for (size z = 0; z < p->windows[0]; z++)                                                           \
                 for (size y = 0; y < p->windows[1]; y++, out += columns) {                                     \
                     if (pool_stopped()) break;                                                                 \
+                    if (p->tiles) {                                                                            \
+                        sum_tiles_##SUFFIX(p, out, image, z, y);                                               \
+                        divide_##SUFFIX(p, out, out, extent(p, 0, z) * extent(p, 1, y));                       \
+                        continue;                                                                              \
+                    }                                                                                          \
                     memset(out, 0, columns * sizeof(REAL));                                                    \
                     FOR_ROWS_SEEN(p, z, y, {                                                                   \
                         const REAL *from = image + row + offset;                                               \
@@ -267,6 +304,10 @@ static size pitch_of(const struct pooling *p)
                 for (size y = 0; y < p->windows[1]; y++, g += columns) {                                       \
                     if (pool_stopped()) break;                                                                 \
                     divide_##SUFFIX(p, share, g, extent(p, 0, z) * extent(p, 1, y));                           \
+                    if (p->tiles) {                                                                            \
+                        spread_tiles_##SUFFIX(p, image, share, z, y);                                          \
+                        continue;                                                                              \
+                    }                                                                                          \
                     FOR_ROWS_SEEN(p, z, y, {                                                                   \
                         REAL *to = image + row + offset;                                                       \
                         if (step == 1) kernels->add_##SUFFIX(to + first, share + first, last - first);         \
@@ -514,6 +555,9 @@ static int read_average(struct pooling *p, PyObject *include, PyObject *divisor)
 {
     p->include = PyObject_IsTrue(include);
     p->divisor = divisor == Py_None ? 0 : PyFloat_AsDouble(divisor);
+    p->tiles = p->kernel[2] > 2 && p->kernel[2] <= BLOCK;
+    for (int k = 0; k < AXES; k++)
+        p->tiles &= !p->padding[k] && p->kernel[k] == p->stride[k] && p->windows[k] * p->kernel[k] <= p->length[k];
     return PyErr_Occurred() ? -1 : 0;
 }
 

@@ -368,8 +368,13 @@ def _halves(a: Any, dim: int) -> tuple[Any, Any]:
 def _glu_grad_raw(g: Any, input: Any, dim: int) -> Any:
     (a, b), out = _halves(input, dim), np.empty_like(input)
     first, second = _halves(out, dim)
-    K.gated(g, b, out=first)
-    K.gated_grad(g, a, b, out=second)
+    if input.dtype.char in "fd":
+        share = K.sigmoid(b)
+        K.multiply(g, share, first)
+        K.sigmoid_grad(K.multiply(g, a), share, out=second)
+    else:  # in float32 to the end
+        K.gated(g, b, out=first)
+        K.gated_grad(g, a, b, out=second)
     return out
 
 
