@@ -3,10 +3,9 @@
 #include "wengert.h"
 
 #include "fast.h"
+#include "sixteen.h"
 
-#if defined(WENGERT_X86_LEVELS) && defined(__GNUC__)
-#define WITH_AVX2 __attribute__((target("avx2")))
-#else
+#ifndef WITH_AVX2
 #define WITH_AVX2
 #endif
 

@@ -206,7 +206,7 @@ static PyObject *lu_solve(PyObject *module, PyObject *const *args, Py_ssize_t co
 {
     EXPECT(4);
     struct matrices a, b;
-    if (!describe_matrices(args[0], &a) || !describe_matrices(args[2], &b) || !same_stacks(&a, &b) || a.rows != a.columns || a.rows != b.rows || !lies_by_columns(&a))
+    if (!describe_matrices(args[0], &a) || !describe_matrices(args[2], &b) || !same_stacks(&a, &b) || a.rows != a.columns || a.rows != b.rows)
         NOT_HANDLED();
     PyArrayObject *given = (PyArrayObject *)args[1];
     if (!PyArray_Check(args[1]) || PyArray_TYPE(given) != NPY_INT32 || PyArray_NDIM(given) != a.batches + 1 || !PyArray_IS_C_CONTIGUOUS(given) ||
@@ -217,7 +217,8 @@ static PyObject *lu_solve(PyObject *module, PyObject *const *args, Py_ssize_t co
     for (size i = 0; i < a.count * n; i++)
         if (p[i] < 1 || p[i] > n) NOT_HANDLED();
     const char *turn = PyObject_IsTrue(args[3]) ? "T" : "N";
-    PyArrayObject *out = make_like(&b, n, k), *work = room_for(0, 1, n);
+    const int as_given = lies_by_columns(&a);
+    PyArrayObject *out = make_like(&b, n, k), *work = room_for(as_given ? 0 : n * n, a.item, n);
     if (out && work) {
         whole *pivots = PyArray_DATA(work), info;
         NPY_BEGIN_THREADS_DEF
@@ -226,7 +227,8 @@ static PyObject *lu_solve(PyObject *module, PyObject *const *args, Py_ssize_t co
             void *x = place(out, i, n * k);
             take_matrix(&b, i, x, n);
             for (whole q = 0; q < n; q++) pivots[q] = p[i * n + q];
-            CALL(a.kind, GETRS, getrs)(turn, &n, &k, place(a.array, i, n * n), &n, pivots, x, &n, &info, 1);
+            if (!as_given) take_matrix(&a, i, pivots + n, n);
+            CALL(a.kind, GETRS, getrs)(turn, &n, &k, as_given ? place(a.array, i, n * n) : (void *)(pivots + n), &n, pivots, x, &n, &info, 1);
         }
         NPY_END_THREADS
     } else Py_CLEAR(out);

@@ -974,7 +974,7 @@ def test_pairs(dtype):
     y = np.concatenate([odd[::-1], rng.standard_normal(2000).astype(dtype)])
     tame = rng.standard_normal(2000).astype(dtype)
     calls = [("rsqrt", (x,)), ("cube", (x,)), ("square_difference", (x, y)),
-        *[("lerp", (x, y, w)) for w in (0.0, 0.3, 0.5, 1.0)],
+        *[("lerp", (x, y, w)) for w in (0.0, 0.3, 0.5, 1.0)], ("lerp", (tame, tame[::-1].copy(), abs(tame))),
         *[("scaled_sum", (x, y, a)) for a in (0.7, -2.0)], *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)],
         ("nan_to_num", (x, 0.5, 7.0, -8.0)), ("rsqrt_grad", (x, y)),
         ("bent_grad", (x, y, y[::-1].copy(), 0.5, 2.0)), ("logit_grad", (y, x, 0.0, 1.0, np.nan)),
@@ -994,6 +994,11 @@ def test_pairs(dtype):
         close(got, want, ulps=4, scale=scale)
         strided = [np.repeat(a, 2)[::2] if isinstance(a, np.ndarray) else a for a in args]
         close(getattr(K, name)(*strided), want, ulps=4, scale=scale)
+
+
+def test_lerp_by_more_weights_than_a_block_holds():
+    x, y, w = np.random.default_rng(3).random((3, 3, 1 << 15))
+    np.testing.assert_allclose(K.plain("lerp")(x, y, w), x + w * (y - x), rtol=1e-12)
 
 
 @pytest.mark.parametrize("far", [1e-3, 0.5, 4.0, 4.5, 14.0])
@@ -1343,15 +1348,17 @@ def test_distances_of_rows_and_their_gradients(batch, n, m, width, dtype):
             tuple(rng.standard_normal((*batch, rows, width)).astype(dtype) for rows in (n, m))]
     tolerance = dict(rtol=1e-5, atol=1e-5) if dtype == np.float32 else dict(rtol=1e-12, atol=1e-12)
     with np.errstate(all="ignore"):
-        for (x, y), kind in itertools.product(pairs, range(4)):
-            far = K.distances(x, y, kind)
+        for (x, y), kind in itertools.product(pairs, range(5)):
+            far = K.distances(x, y, kind, 2.5)
             assert far.dtype == dtype
-            np.testing.assert_allclose(far, K.plain("distances")(x, y, kind), **tolerance)
+            np.testing.assert_allclose(far, K.plain("distances")(x, y, kind, 2.5), **tolerance)
             g = rng.standard_normal(far.shape).astype(dtype)
             if kind:
                 for a, b, turned in ((x, y, False), (y, x, True)):
-                    got, want = (f(a, b, g, far, kind, turned) for f in (K.distances_grad, K.plain("distances_grad")))
-                    np.testing.assert_allclose(got, want, **tolerance)
+                    got, want = (f(a, b, g, far, kind, turned, 2.5)
+                        for f in (K.distances_grad, K.plain("distances_grad")))
+                    atol = tolerance["atol"] * (np.nanmax(np.abs(want), initial=1) if kind == 4 else 1)
+                    np.testing.assert_allclose(got, want, rtol=tolerance["rtol"], atol=atol)
     assert K.distances(x[..., ::-1], y[..., ::-1], 1).shape == (*batch, n, m)
 
 
@@ -1372,6 +1379,33 @@ def test_rows_beside_their_squares_and_roots(shape, dtype):
         assert found is x
         np.testing.assert_array_equal(found, wanted)
         assert K.roots(np.full((4, 3), 4, dtype).T).tolist() == [[2.0] * 4] * 3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("batch", "n", "width"), [((), 0, 2), ((), 1, 3), ((), 2, 1), ((), 5, 3), ((), 8, 4),
+    ((2, 3), 17, 5), ((), 33, 40), ((), 70, 2), ((0,), 3, 2), ((2,), 3, 0), ((), 16, 9), ((), 200, 3)])
+def test_distances_of_pairs_and_their_gradients(batch, n, width, dtype):
+    rng = np.random.default_rng(width)
+    odd = few_values(rng, (*batch, n, width), dtype)
+    if n not in (5, 17):
+        odd = np.nan_to_num(odd, nan=1, posinf=2, neginf=3)
+    tolerance = dict(rtol=2e-5, atol=2e-5) if dtype == np.float32 else dict(rtol=1e-12, atol=1e-12)
+    with np.errstate(all="ignore"):
+        for x, (kind, p) in itertools.product((odd, rng.standard_normal(odd.shape).astype(dtype)),
+                [(0, 0), (1, 1), (2, 2), (3, np.inf), (4, 0.5), (4, 1.5), (4, 3)]):
+            far = K.pair_distances(x, kind, float(p))
+            assert far.dtype == dtype
+            np.testing.assert_allclose(far, K.plain("pair_distances")(x, kind, p), **tolerance)
+            whole = K.plain("distances")(x, x, kind, p)
+            np.testing.assert_allclose(far, whole[(..., *np.triu_indices(n, 1))], **tolerance)
+            if kind:
+                g = rng.standard_normal(far.shape).astype(dtype)
+                got, want = (f(x, g, far, kind, float(p))
+                    for f in (K.pair_distances_grad, K.plain("pair_distances_grad")))
+                largest = np.abs(want[np.isfinite(want)]).max(initial=1)
+                np.testing.assert_allclose(got, want, rtol=tolerance["rtol"], atol=tolerance["atol"] * largest)
+    turned = x[..., ::-1]
+    assert K.pair_distances(turned, 1, 1.0).shape == (*batch, max(n * (n - 1) // 2, 0))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
@@ -1548,8 +1582,9 @@ def test_systems(n, batch, dtype):
         if not lu.size:
             lu, pivots, info = factor(a)
         assert not info.any()
-        np.testing.assert_allclose(a @ solve(lu, pivots, b, False), b, **near)
-        np.testing.assert_allclose(a.swapaxes(-1, -2) @ solve(lu, pivots, b, True), b, **near)
+        for lying in (lu, np.ascontiguousarray(lu), np.repeat(lu, 2, -1)[..., ::2]):
+            np.testing.assert_allclose(a @ solve(lying, pivots, b, False), b, **near)
+            np.testing.assert_allclose(a.swapaxes(-1, -2) @ solve(lying, pivots, b, True), b, **near)
         bad = a.copy()
         bad[..., 0] = 0
         x, *_, info = system(bad, b)

@@ -27,7 +27,7 @@ _RENAMED: dict[str, str | None] = {
     "logsigmoid": "log_sigmoid", "pool_gather": "gather", "pool_scatter": "max_pool2d_with_indices_backward",
     "avg_pool_spread": "avg_pool2d_backward", "avg_pool_back": "avg_pool2d_backward",
     "AdaptiveMaxPool#D_back": "adaptive_max_pool2d_backward",
-    "farthest": "_cdist_forward", "row_distances": "_cdist_forward",
+    "farthest": "_cdist_forward", "row_distances": "_cdist_forward", "row_pairs": "_pdist_forward",
     "FractionalMaxPool#D_back": "fractional_max_pool2d_backward",
     "MaxPool#DWithIndices_back": "max_pool2d_with_indices_backward",
     "adaptive_max_pool1d_with_indices": "adaptive_max_pool1d",

@@ -51,7 +51,7 @@ TABLE = {
     **dict.fromkeys(("LogsumexpBackward0", "AmaxBackward0", "AminBackward0"), "dim* keepdim result self"),
     **dict.fromkeys(("MaxBackward0", "MinBackward0"), "dim indices keepdim self_sym_sizes"),
     **dict.fromkeys(("CummaxBackward0", "CumminBackward0"), "dim indices self"), "CdistBackward0": "p:2.0 result x1 x2",
-    "row_distances": "p result x1 x2",
+    "row_distances": "p result x1 x2", "row_pairs": "p result self",
     # indexing
     "SelectBackward0": "dim=key_dim index=key_index self_sym_sizes", "select": "dim index self_sym_sizes",
     "basic_index": "dim=key_dim end=key_end self_sym_sizes start=key_start step=key_step",

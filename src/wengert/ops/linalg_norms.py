@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, in_rows
-from ..arrays.plain.distances import ABSOLUTE, LARGEST, SQUARE, UNEQUAL
+from ..arrays.plain.distances import ABSOLUTE, LARGEST, POWER, SQUARE, UNEQUAL
 from ..arrays.reduce import add_up, in_doubles, wide_type
 from .errors import common_shape
 from .linalg_solve import check_sides
@@ -273,12 +273,12 @@ def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if p == 2:
         many = x1.shape[-2] > 25 or x2.shape[-2] > 25
         return F.euclidean_cdist(x1, x2, compute_mode == _MODES[1] or (compute_mode != _MODES[2] and many))
-    if p in _KINDS and F.dtype_of(x1) in _NATIVE:
+    if F.dtype_of(x1).char in "fd":
         return F.row_distances(x1, x2, float(p))
     return _length(F, F.unsqueeze(x1, -2) - F.unsqueeze(x2, -3), p)
 
 
-_NATIVE = (np.dtype(np.float32), np.dtype(np.float64))
+_FEW = 1 << 13  # of so many numbers the gradient's powers are native; of more those of arrays, by vectors, are faster
 _KINDS = {0: UNEQUAL, 1: ABSOLUTE, 2: SQUARE, inf: LARGEST}
 
 
@@ -290,29 +290,67 @@ def _shared_batch(x1: Any, x2: Any) -> Any:
     return tuple(in_rows(np.broadcast_to(x, (*batch, *x.shape[-2:]))) for x in (x1, x2))
 
 
-def _row_distances_back(F: Any, g: Any, needs: Any, x1: Any, x2: Any, result: Any, p: Any) -> Any:
-    kind = _KINDS[p]
-    if kind == UNEQUAL:
-        return F.new_zeros(g, x1.shape), F.new_zeros(g, x2.shape)
-    if kind == SQUARE:
-        nothing = result == 0
-        g = F.masked_fill(g / F.masked_fill(result, nothing, 1), nothing, 0)
-    if F.raw:
-        x1, x2 = _shared_batch(in_rows(x1), in_rows(x2))
-        g = in_rows(g)
-        return (K.distances_grad(x1, x2, g, result, kind, False) if needs[0] else None,
-            K.distances_grad(x2, x1, g, result, kind, True) if needs[1] else None)
-    gap = F.unsqueeze(x1, -2) - F.unsqueeze(x2, -3)
+def _divided(F: Any, g: Any, result: Any, kind: int, p: float) -> Any:
+    """The incoming gradient of distances by what all numbers of two rows share of the derivative."""
+    if kind not in (SQUARE, POWER):
+        return g
+    nothing = result == 0
+    some = F.masked_fill(result, nothing, 1)
+    return F.masked_fill(g / (some if kind == SQUARE else F.pow(some, p - 1)), nothing, 0)
+
+
+def _shares(F: Any, g: Any, gap: Any, result: Any, p: Any) -> Any:
+    """The gradient of distances in the gaps between rows; of each number that is farthest all of it."""
+    kind = _KINDS.get(p, POWER)
+    if kind == POWER:
+        return vector_norm_back(F, g, gap, result, p, -1)
+    g = F.unsqueeze(_divided(F, g, result, kind, p), -1)
     if kind != SQUARE:
         gap = F.sgn(gap) * (F.abs(gap) == F.unsqueeze(result, -1)) if kind == LARGEST else F.sgn(gap)
-    share = gap * F.unsqueeze(g, -1)
-    return F.sum(share, -2), -F.sum(share, -3)
+    return gap * g
+
+
+def _row_distances_back(F: Any, g: Any, needs: Any, x1: Any, x2: Any, result: Any, p: Any) -> Any:
+    kind = _KINDS.get(p, POWER)
+    if kind == UNEQUAL:
+        return F.new_zeros(g, x1.shape), F.new_zeros(g, x2.shape)
+    if F.raw and (kind != POWER or result.size * x1.shape[-1] <= _FEW):
+        g = in_rows(_divided(F, g, result, kind, p))
+        x1, x2 = _shared_batch(in_rows(x1), in_rows(x2))
+        return (K.distances_grad(x1, x2, g, result, kind, False, p) if needs[0] else None,
+            K.distances_grad(x2, x1, g, result, kind, True, p) if needs[1] else None)
+    share = _shares(F, g, F.unsqueeze(x1, -2) - F.unsqueeze(x2, -3), result, p)
+    return F.sum(share, -2), F.neg(F.sum(share, -3))
 
 
 @operator(grad=_row_distances_back, wrt=("x1", "x2"), node="CdistBackward0", places=(), layout="rows")
 def row_distances(x1: Array, x2: Array, p):
-    """Distances of rows without products of them, for a ``p`` that has a kernel (``arrays.plain.distances``)."""
-    return K.distances(*_shared_batch(in_rows(x1), in_rows(x2)), _KINDS[p])
+    """Distances of rows of float32 or float64 without products of them."""
+    return K.distances(*_shared_batch(in_rows(x1), in_rows(x2)), _KINDS.get(p, POWER), p)
+
+
+def _row_pairs_back(F: Any, g: Any, input: Any, result: Any, p: Any) -> Any:
+    kind = _KINDS.get(p, POWER)
+    if kind == UNEQUAL:
+        return F.new_zeros(g, input.shape)
+    if F.raw and (kind != POWER or result.size * input.shape[-1] <= _FEW):
+        return K.pair_distances_grad(in_rows(input), in_rows(_divided(F, g, result, kind, p)), result, kind, p)
+    first, second = _pairs(F, input)
+    share = _shares(F, g, F.index_select(input, -2, first) - F.index_select(input, -2, second), result, p)
+    nothing = F.new_zeros(share, input.shape)
+    return F.index_add(F.index_add(nothing, -2, first, share), -2, second, -share)
+
+
+@operator(grad=dict(input=_row_pairs_back), node="PdistBackward0", places=(), layout="rows")
+def row_pairs(input: Array, p):
+    """Distances of each row of float32 or float64 to those after it."""
+    return K.pair_distances(in_rows(input), _KINDS.get(p, POWER), p)
+
+
+def _pairs(F: Any, input: Any) -> Any:
+    """The places of the first and of the second row of each pair."""
+    n = input.shape[-2]
+    return tuple(map(F.constant, K.triangle_places(n, 1, n, False)))
 
 
 def _length(F: Any, gap: Any, p: Any) -> Any:
@@ -357,7 +395,9 @@ def euclidean_cdist(x1: Array, x2: Array, products):
     return K.roots(product(left, right.swapaxes(-1, -2)))
 
 
-@composite(places=("torch", "functional"), node="PdistBackward0", whole=("input",))
+@composite(places=("torch", "functional"), plan=(("row_pairs",),
+    lambda shape, kind, p=2.0: (("row_pairs", 0, float(p)),) if len(shape) == 2 and kind in "fd" and p >= 0 else None,
+    "kind"))
 def pdist(F, input, p=2.0):
     """The ``p``-norm distances of all pairs of rows, ``(N, M) -> (N (N - 1) / 2,)``: a triangle of ``cdist``."""
     if input.ndim != 2:
@@ -366,9 +406,10 @@ def pdist(F, input, p=2.0):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    first, second = K.triangle_places(input.shape[0], 1, input.shape[0], False)
-    gap = F.index_select(input, 0, F.constant(first)) - F.index_select(input, 0, F.constant(second))
-    return _length(F, gap, p)
+    if F.dtype_of(input).char in "fd":
+        return F.row_pairs(input, float(p))
+    first, second = _pairs(F, input)
+    return _length(F, F.index_select(input, 0, first) - F.index_select(input, 0, second), p)
 
 
 def _trilinear_back(F: Any, g: Any, needs: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any,

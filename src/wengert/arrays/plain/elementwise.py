@@ -269,10 +269,23 @@ def square_difference(a: Array, b: Array) -> Array:
 
 
 @_elementwise
-def lerp(a: Array, b: Array, weight: float | Array) -> Array:
+def _lerp_by_one(a: Array, b: Array, weight: float) -> Array:
+    return _lerp(a, b, a.dtype.type(weight))
+
+
+@_elementwise
+def _lerp_by_many(a: Array, b: Array, weight: Array) -> Array:
+    return _lerp(a, b, weight)
+
+
+def _lerp(a: Array, b: Array, w: Array) -> Array:
+    return np.where(np.abs(w) < 0.5, a + w * (b - a), b - (1 - w) * (b - a))
+
+
+def lerp(a: Array, b: Array, weight: float | Array, out: Array | None = None) -> Array:
     """``a + weight (b - a)``, from the nearer end, so that 0 and 1 give the ends exactly; one weight or many."""
-    w = a.dtype.type(weight) if isinstance(weight, (int, float)) else weight
-    return np.where(abs(w) < 0.5, a + w * (b - a), b - (1 - w) * (b - a))
+    blend = _lerp_by_one if isinstance(weight, (int, float)) else _lerp_by_many
+    return blend(a, b, weight, out=out)
 
 
 @_elementwise

@@ -326,7 +326,8 @@ RULES: dict[str, Rule] = {
         ("linalg_solve_triangular", "cholesky_solve", "lu_unpack", "linalg_ldl_solve"), stacked),
     **dict.fromkeys(("linalg_solve", "linalg_solve_ex"), solve),
     **dict.fromkeys(("pinv_within", "rank_within"), stacked), "attention": attention, "linalg_cross": cross,
-    "euclidean_cdist": attention, "row_distances": attention, "trilinear": trilinear,
+    "euclidean_cdist": attention, "row_distances": attention,
+    "row_pairs": attention, "trilinear": trilinear,
     "convolution_forward": convolution, "conv_input": conv_input, "conv_weight": conv_weight,
     **dict.fromkeys(
         ("max_pool_windows", "max_pool_values", "adaptive_max_windows", "adaptive_avg_windows",
