@@ -196,6 +196,9 @@ struct classes {
     for (size at = 0, start = 0; at < (c)->places; start += (c)->n * (c)->inner)                        \
         for (size column = start; column < start + (c)->inner; column++, at++)
 
+/* exp(x) - 1 of what rounding took from a logarithm, mostly an ulp of it; the third term is below 2e-11 of the first. */
+static inline double small_expm1(double x) { return fabs(x) < 1e-5 ? x + 0.5 * x * x : expm1(x); }
+
 #define DEFINE_CLASSES(SUFFIX, REAL)                                                                                    \
     /* Losses, and what each is multiplied by in the gradient; gives the sum of weights. Behind all lse: what rounding took of each. */ \
     static REAL lose_##SUFFIX(const struct classes *c, REAL *loss, REAL *scale, REAL *lse, const REAL *x, const REAL *weight) \
@@ -230,7 +233,7 @@ struct classes {
             const REAL spoilt = lse[at] - lse[at], rest = lse[c->places + at];                                          \
             for (size k = 0; spoilt != 0 && k < c->n; k++) out[column + k * c->inner] = spoilt;                         \
             if (c->target[at] >= 0 && (c->inner > 1 || rest != 0))                                                      \
-                out[column + c->target[at] * c->inner] -= scale[at] * ((c->inner > 1) + (REAL)expm1((double)rest));     \
+                out[column + c->target[at] * c->inner] -= scale[at] * ((c->inner > 1) + (REAL)small_expm1(rest));          \
         }                                                                                                               \
     }
 DEFINE_CLASSES(f32, float)
