@@ -1,4 +1,5 @@
-/* float32 to float16 and bfloat16 and back, rounding to nearest even; other casts are NumPy's. */
+/* float32 to float16 and bfloat16 and back, rounding to nearest even; whole numbers and truth values to others, and anything to truth
+ * values, in wider vectors than NumPy's. Other casts are NumPy's. */
 #include "wengert.h"
 
 #include "fast.h"
@@ -8,33 +9,90 @@
 /* Below this many elements the GIL is kept. */
 static const size WORTH_RELEASING = 1 << 13;
 
+/* ---- whole numbers, by the instructions that all processors have and by AVX2 ---- */
+
+typedef void convert(void *to, const void *from, size n);
+
+#define DEFINE_CONVERT(NAME, TARGET, F, T, expression)                     \
+    static TARGET void NAME(void *into, const void *source, size n)        \
+    {                                                                      \
+        T *restrict to = into;                                             \
+        const F *restrict from = source;                                   \
+        for (size i = 0; i < n; i++) { const F x = from[i]; to[i] = (T)(expression); } \
+    }
+#if defined(WENGERT_X86_LEVELS) && defined(__GNUC__)
+#define DEFINE_BOTH(NAME, F, T, expression) \
+    DEFINE_CONVERT(NAME, , F, T, expression) DEFINE_CONVERT(NAME##_wide, __attribute__((target("avx2"))), F, T, expression)
+#define WIDE(NAME) NAME##_wide
+#else
+#define DEFINE_BOTH(NAME, F, T, expression) DEFINE_CONVERT(NAME, , F, T, expression)
+#define WIDE(NAME) NAME
+#endif
+
+#define SHORT_TYPES(X, ...)                                                                              \
+    X(NPY_BOOL, uint8_t, __VA_ARGS__) X(NPY_UINT8, uint8_t, __VA_ARGS__) X(NPY_INT8, int8_t, __VA_ARGS__) \
+    X(NPY_INT16, int16_t, __VA_ARGS__) X(NPY_INT32, int32_t, __VA_ARGS__)
+#define LONG_TYPES(X, ...) SHORT_TYPES(X, __VA_ARGS__) X(NPY_INT64, int64_t, __VA_ARGS__) /* which AVX2 does not turn into real numbers */
+#define REAL_TYPES(X, ...) X(NPY_FLOAT, float, __VA_ARGS__) X(NPY_DOUBLE, double, __VA_ARGS__)
+#define PAIRS(X)                                                                                                    \
+    LONG_TYPES(X, NPY_UINT8, uint8_t, x) LONG_TYPES(X, NPY_INT32, int32_t, x) SHORT_TYPES(X, NPY_INT64, int64_t, x) \
+    SHORT_TYPES(X, NPY_FLOAT, float, x) SHORT_TYPES(X, NPY_DOUBLE, double, x)                                       \
+    LONG_TYPES(X, NPY_BOOL, npy_bool, x != 0) REAL_TYPES(X, NPY_BOOL, npy_bool, x != 0)                             \
+    X(NPY_FLOAT, float, NPY_DOUBLE, double, x) X(NPY_DOUBLE, double, NPY_FLOAT, float, x)
+
+#define DEFINE(FROM, F, TO, T, expression) DEFINE_BOTH(FROM##_to_##TO, F, T, expression)
+PAIRS(DEFINE)
+
+/* The loop from one type to another, or NULL. */
+static convert *convert_between(int from, int to)
+{
+    static const struct { int from, to; convert *narrow, *wide; } known[] = {
+#define ENTRY(FROM, F, TO, T, expression) {FROM, TO, FROM##_to_##TO, WIDE(FROM##_to_##TO)},
+        PAIRS(ENTRY)
+    };
+    if (from == to) return NULL;
+    for (size k = 0; k < (size)(sizeof known / sizeof *known); k++)
+        if (known[k].from == from && known[k].to == to) return strcmp(kernels->name, "baseline") ? known[k].wide : known[k].narrow;
+    return NULL;
+}
+
+/* ---- blocks of a cast ---- */
+
 struct cast_job {
-    void (*widen)(float *, const uint16_t *, size); /* or NULL */
+    void (*widen)(float *, const uint16_t *, size); /* one of three, the others NULL */
     void (*narrow)(uint16_t *, const float *, size);
+    convert *convert;
+    size from_width, to_width;
     char *to;
     const char *from;
     int streamed;
 };
 
+static void cast_block(const struct cast_job *job, char *to, size at, size n)
+{
+    const char *from = job->from + at * job->from_width;
+    if (job->widen) job->widen((float *)to, (const uint16_t *)from, n);
+    else if (job->narrow) job->narrow((uint16_t *)to, (const float *)from, n);
+    else job->convert(to, from, n);
+}
+
 static void cast_task(void *context, size begin, size end, int chunk)
 {
     const struct cast_job *job = context;
-    const size width = job->widen ? sizeof(float) : sizeof(uint16_t), head = stream_head(job->to + begin * width, width);
+    const size width = job->to_width, head = stream_head(job->to + begin * width, width);
     (void)chunk;
     if (job->streamed && head >= 0) {
         _Alignas(STREAM_LINE) char buffer[STREAM_BLOCK];
         for (size at = begin, n = head ? head : STREAM_BLOCK / width; at < end; at += n, n = STREAM_BLOCK / width) {
             if (n > end - at) n = end - at;
-            if (job->widen) job->widen((float *)buffer, (const uint16_t *)job->from + at, n);
-            else job->narrow((uint16_t *)buffer, (const float *)job->from + at, n);
+            cast_block(job, buffer, at, n);
             if (at == begin && head) memcpy(job->to + at * width, buffer, n * width);
             else stream_out(job->to + at * width, buffer, n * width);
         }
         stream_end();
         return;
     }
-    if (job->widen) job->widen((float *)job->to + begin, (const uint16_t *)job->from + begin, end - begin);
-    else job->narrow((uint16_t *)job->to + begin, (const float *)job->from + begin, end - begin);
+    cast_block(job, job->to + begin * width, begin, end - begin);
 }
 
 /* cast(x, dtype) -> a new array in C order */
@@ -50,15 +108,16 @@ PyObject *cast_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count
     else if (to == NPY_FLOAT && is_brain(from)) job.widen = kernels->widen_brain;
     else if (from == NPY_FLOAT && to == NPY_HALF) job.narrow = kernels->narrow_half;
     else if (from == NPY_FLOAT && is_brain(to)) job.narrow = kernels->narrow_brain;
-    else NOT_HANDLED();
+    else if (!(job.convert = convert_between(from, to))) NOT_HANDLED();
     if (!PyArray_ISCARRAY_RO(x) || PyDataType_ISBYTESWAPPED((PyArray_Descr *)args[1])) NOT_HANDLED();
     Py_INCREF(args[1]);
     PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)args[1], PyArray_NDIM(x),
                                                                PyArray_DIMS(x), NULL, NULL, 0, NULL);
     if (!out) return NULL;
     job.to = PyArray_BYTES(out), job.from = PyArray_BYTES(x);
+    job.to_width = PyArray_ITEMSIZE(out), job.from_width = PyArray_ITEMSIZE(x);
     const size n = PyArray_SIZE(x);
-    job.streamed = stream_worth(n * (sizeof(float) + sizeof(uint16_t)));
+    job.streamed = stream_worth(n * (job.to_width + job.from_width));
     if (n < WORTH_RELEASING) {
         cast_task(&job, 0, n, 0);
         return (PyObject *)out;

@@ -280,6 +280,30 @@ def test_casts_equal_numpys():
     assert K.cast(x, np.dtype(np.int32)).dtype == np.int32
 
 
+CASTS = [np.bool_, np.uint8, np.int8, np.int16, np.int32, np.int64, np.float32, np.float64]
+
+
+@pytest.mark.parametrize("source", CASTS)
+@pytest.mark.parametrize("target", CASTS)
+def test_casts_are_numpys(source, target):
+    """Wrapped to fewer bits; true where it is not zero, NaN too. Real numbers out of an integer's range are undefined."""
+    values = np.array([0, 1, 2, 100, 127, 128, 255, 256, 32768, 2**24 + 1, 2**31, 2**40 + 3, 2**62 + 12345])
+    values = np.concatenate([values, -values]).astype(source) if source is not np.bool_ else values % 2 == 0
+    if np.dtype(source).kind == "f":
+        if np.dtype(target).kind not in "fb":
+            values = np.arange(-100, 100).astype(source) % 100 + source(0.25)
+        else:
+            values = np.append(values, [np.nan, np.inf, -np.inf, -0.0, 1e-40]).astype(source)
+    for length in (0, 1, 7, 33, 1000, 20000):
+        x = np.resize(values, length) if length else values[:0]
+        for a in (x, x[1:], x[::2], x.reshape(1, -1, 1)):
+            with np.errstate(all="ignore"):
+                got, want = K.cast(a, np.dtype(target)), a.astype(target)
+            assert got.dtype == want.dtype and got.shape == want.shape and not np.shares_memory(got, a)
+            np.testing.assert_array_equal(got, want)
+            assert target is not np.float32 or np.array_equal(np.signbit(got), np.signbit(want))
+
+
 @native
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name",
