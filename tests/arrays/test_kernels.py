@@ -288,7 +288,7 @@ CASTS = [np.bool_, np.uint8, np.int8, np.int16, np.int32, np.int64, np.float32, 
 def test_casts_are_numpys(source, target):
     """Wrapped to fewer bits; true where it is not zero, NaN too. Real numbers out of an integer's range are undefined."""
     values = np.array([0, 1, 2, 100, 127, 128, 255, 256, 32768, 2**24 + 1, 2**31, 2**40 + 3, 2**62 + 12345])
-    values = np.concatenate([values, -values]).astype(source) if source is not np.bool_ else values % 2 == 0
+    values = values % 2 == 0 if source is np.bool_ else np.concatenate([values, -values]).astype(source)
     if np.dtype(source).kind == "f":
         if np.dtype(target).kind not in "fb":
             values = np.arange(-100, 100).astype(source) % 100 + source(0.25)
