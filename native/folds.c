@@ -10,7 +10,7 @@ enum fold { LARGEST, LEAST };
 struct fold_job {
     const char *x;
     char *out;
-    size n;
+    size n, inner; /* inner: how many numbers lie beside each other, of which each has its own result */
     int type, narrow; /* narrow: of 16 bits, as narrow_kind has it */
     enum fold fold;
 };
@@ -32,18 +32,54 @@ DEFINE_SHORT(double, f64)
 /* Numbers of 16 bits as integers of the same order, which is its own inverse. */
 static inline int16_t in_order(int16_t bits) { return (int16_t)(bits ^ ((bits >> 15) & 0x7fff)); }
 
-static void extreme_narrow(uint16_t *out, const int16_t *x, size rows, size n, int narrow, int least)
+/* `inner` results of n rows, column by column; of one column the row is what is gone through. */
+enum { COLUMNS_AT_ONCE = 1024 }; /* whose results stay in the first cache */
+static void extreme_narrow(uint16_t *out, const int16_t *x, size n, size inner, int narrow, int least)
 {
     const int16_t infinity = narrow == 1 ? 0x7c00 : 0x7f80, nan = narrow == 1 ? 0x7e00 : 0x7fc0, flip = least ? -1 : 0;
-    for (size r = 0; r < rows; r++, x += n) {
-        int16_t best = INT16_MIN, magnitude = 0;
-        for (size k = 0; k < n; k++) {
-            const int16_t place = in_order(x[k]) ^ flip, bare = x[k] & 0x7fff;
-            best = place > best ? place : best, magnitude = bare > magnitude ? bare : magnitude;
-        }
-        out[r] = (uint16_t)(magnitude > infinity ? nan : in_order(best ^ flip));
+    for (size at = 0; at < inner; at += COLUMNS_AT_ONCE) {
+        const size many = inner - at < COLUMNS_AT_ONCE ? inner - at : COLUMNS_AT_ONCE;
+        int16_t best[COLUMNS_AT_ONCE], magnitude[COLUMNS_AT_ONCE];
+        for (size i = 0; i < many; i++) best[i] = INT16_MIN, magnitude[i] = 0;
+        if (inner == 1)
+            for (size r = 0; r < n; r++) {
+                const int16_t place = in_order(x[r]) ^ flip, bare = x[r] & 0x7fff;
+                *best = place > *best ? place : *best, *magnitude = bare > *magnitude ? bare : *magnitude;
+            }
+        for (size r = 0; inner > 1 && r < n; r++)
+            for (size i = 0; i < many; i++) {
+                const int16_t bits = x[r * inner + at + i], place = in_order(bits) ^ flip, bare = bits & 0x7fff;
+                best[i] = place > best[i] ? place : best[i], magnitude[i] = bare > magnitude[i] ? bare : magnitude[i];
+            }
+        for (size i = 0; i < many; i++) out[at + i] = (uint16_t)(magnitude[i] > infinity ? nan : in_order(best[i] ^ flip));
     }
 }
+
+#if defined(WENGERT_X86_LEVELS) && defined(__GNUC__)
+#define WITH_AVX2 __attribute__((target("avx2")))
+#else
+#define WITH_AVX2
+#endif
+#define DEFINE_COLUMNS(NAME, TARGET, REAL)                                                        \
+    static TARGET void NAME(REAL *restrict out, const REAL *x, size n, size inner, int least)     \
+    {                                                                                             \
+        enum { MOST = COLUMNS_AT_ONCE };                                                          \
+        for (size at = 0; at < inner; at += MOST, out += MOST) {                                  \
+            const size many = inner - at < MOST ? inner - at : MOST;                              \
+            memcpy(out, x + at, many * sizeof(REAL));                                             \
+            for (size r = 1; r < n; r++) {                                                        \
+                const REAL *restrict row = x + r * inner + at;                                    \
+                if (least)                                                                        \
+                    for (size i = 0; i < many; i++) out[i] = (row[i] < out[i]) | (row[i] != row[i]) ? row[i] : out[i]; \
+                else                                                                              \
+                    for (size i = 0; i < many; i++) out[i] = (row[i] > out[i]) | (row[i] != row[i]) ? row[i] : out[i]; \
+            }                                                                                     \
+        }                                                                                         \
+    }
+DEFINE_COLUMNS(columns_f32, , float)
+DEFINE_COLUMNS(columns_f64, , double)
+DEFINE_COLUMNS(columns_wide_f32, WITH_AVX2, float)
+DEFINE_COLUMNS(columns_wide_f64, WITH_AVX2, double)
 
 static void fold_task(void *context, size begin, size end, int chunk)
 {
@@ -51,13 +87,19 @@ static void fold_task(void *context, size begin, size end, int chunk)
     const size n = job->n, rows = end - begin;
     (void)chunk;
     if (job->narrow) {
-        extreme_narrow((uint16_t *)job->out + begin, (const int16_t *)job->x + begin * n, rows, n, job->narrow, job->fold == LEAST);
+        for (size r = begin; r < end; r++)
+            extreme_narrow((uint16_t *)job->out + r * job->inner, (const int16_t *)job->x + r * n * job->inner, n, job->inner, job->narrow,
+                           job->fold == LEAST);
         return;
     }
+    const int wide = strcmp(kernels->name, "baseline") != 0;
 #define RUN(REAL, SUFFIX)                                                                                            \
     {                                                                                                                \
-        const REAL *x = (const REAL *)job->x + begin * n;                                                            \
-        if (n <= SHORT) extreme_short_##SUFFIX((REAL *)job->out + begin, x, rows, n, job->fold == LEAST);       \
+        const REAL *x = (const REAL *)job->x + begin * n * job->inner;                                               \
+        if (job->inner > 1)                                                                                          \
+            for (size r = begin; r < end; r++, x += n * job->inner)                                                  \
+                (wide ? columns_wide_##SUFFIX : columns_##SUFFIX)((REAL *)job->out + r * job->inner, x, n, job->inner, job->fold == LEAST); \
+        else if (n <= SHORT) extreme_short_##SUFFIX((REAL *)job->out + begin, x, rows, n, job->fold == LEAST);       \
         else if (job->fold == LARGEST) kernels->fold_largest_##SUFFIX((REAL *)job->out + begin, x, rows, n);         \
         else kernels->fold_least_##SUFFIX((REAL *)job->out + begin, x, rows, n);                                     \
     }
@@ -65,25 +107,28 @@ static void fold_task(void *context, size begin, size end, int chunk)
 #undef RUN
 }
 
-/* fold_rows(x, rows, kind) -> one number for each of the `rows` equal parts of a contiguous array: the largest (kind 0) or the least (1) */
+/* fold_rows(x, rows, kind, inner) -> `inner` numbers for each of the `rows` equal parts of a contiguous array, which are rows of so many: the
+ * largest of each column (kind 0) or the least (1) */
 static PyObject *fold_rows(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
-    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    npy_intp rows = PyLong_AsSsize_t(args[1]);
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    const npy_intp rows = PyLong_AsSsize_t(args[1]), inner = PyLong_AsSsize_t(args[3]), results = rows * inner;
     const long fold = PyLong_AsLong(args[2]);
     if (PyErr_Occurred()) return NULL;
     PyArrayObject *x = (PyArrayObject *)args[0];
     const int narrow = narrow_kind(args[0]);
-    if (!PyArray_CheckExact(args[0]) || !(narrow || is_real(args[0])) || !PyArray_ISCARRAY_RO(x) || rows < 1 || PyArray_SIZE(x) % rows) NOT_HANDLED();
-    struct fold_job job = {PyArray_BYTES(x), NULL, PyArray_SIZE(x) / rows, PyArray_TYPE(x), narrow, (enum fold)fold};
+    if (!PyArray_CheckExact(args[0]) || !(narrow || is_real(args[0])) || !PyArray_ISCARRAY_RO(x) || rows < 1 || inner < 1 ||
+        PyArray_SIZE(x) % results)
+        NOT_HANDLED();
+    struct fold_job job = {PyArray_BYTES(x), NULL, PyArray_SIZE(x) / results, inner, PyArray_TYPE(x), narrow, (enum fold)fold};
     if (!job.n || fold < LARGEST || fold > LEAST) NOT_HANDLED();
-    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(1, &rows, job.type);
+    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(1, &results, job.type);
     if (!out) return NULL;
     job.out = PyArray_BYTES(out);
-    const int chunks = pool_chunks(rows, (narrow ? 0.05 : 0.1) * job.n);
+    const int chunks = pool_chunks(rows, (narrow ? 0.05 : 0.1) * job.n * inner);
     NPY_BEGIN_THREADS_DEF
-    NPY_BEGIN_THREADS_THRESHOLDED(rows * job.n);
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(x));
     if (chunks > 1) pool_run(fold_task, &job, rows, chunks);
     else fold_task(&job, 0, rows, 0);
     NPY_END_THREADS

@@ -63,7 +63,11 @@ def test_extremes_of_rows(half):
         x[5, n // 2], x[6, 0], x[7, -1] = np.nan, -np.inf, np.inf
         x[8, n // 2] = BITS.view(half)[0xffff]  # NaN with a sign
         for kind, ufunc in ((0, np.maximum), (1, np.minimum)):
-            same(K.fold_rows(x, 60, kind) + half(0), ufunc.reduce(x.astype(np.float32), 1).astype(half) + half(0))
+            want = ufunc.reduce(x.astype(np.float32), 1).astype(half) + half(0)
+            same(K.fold_rows(x, 60, kind, 1) + half(0), want)
+            same(K.fold_rows(np.ascontiguousarray(x.T), 1, kind, 60) + half(0), want)
+            columns = K.fold_rows(np.tile(np.ascontiguousarray(x.T), (1, 20)), 1, kind, 1200)
+            same(columns + half(0), np.tile(want, 20))
 
 
 @pytest.mark.parametrize("half", HALVES)

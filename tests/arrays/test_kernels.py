@@ -286,7 +286,7 @@ CASTS = [np.bool_, np.uint8, np.int8, np.int16, np.int32, np.int64, np.float32, 
 @pytest.mark.parametrize("source", CASTS)
 @pytest.mark.parametrize("target", CASTS)
 def test_casts_are_numpys(source, target):
-    """Wrapped to fewer bits; true where it is not zero, NaN too. Real numbers out of an integer's range are undefined."""
+    """Wrapped to fewer bits; true where it is not zero, NaN too. Reals beyond an integer's range are left out."""
     values = np.array([0, 1, 2, 100, 127, 128, 255, 256, 32768, 2**24 + 1, 2**31, 2**40 + 3, 2**62 + 12345])
     values = values % 2 == 0 if source is np.bool_ else np.concatenate([values, -values]).astype(source)
     if np.dtype(source).kind == "f":
@@ -1172,13 +1172,33 @@ def test_rows_are_folded_as_defined(dtype, shape):
     from wengert.arrays.plain import shortcuts as folds
 
     x = np.random.default_rng(1).uniform(0.9, 1.1, shape).astype(dtype)
-    rows = x.size // shape[-1]
-    for kind in (folds.LARGEST, folds.LEAST):
-        np.testing.assert_array_equal(K.fold_rows(x, rows, kind), folds.fold_rows(x, rows, kind))
-        for place in (0, shape[-1] // 2, shape[-1] - 1):
-            odd = x.copy()
-            odd[0, ..., place] = np.nan
-            np.testing.assert_array_equal(K.fold_rows(odd, rows, kind), folds.fold_rows(odd, rows, kind))
+    for rows, inner in ((x.size // shape[-1], 1), (x.size // (shape[-2] * shape[-1]), shape[-1])):
+        for kind in (folds.LARGEST, folds.LEAST):
+            how = rows, kind, inner
+            np.testing.assert_array_equal(K.fold_rows(x, *how), folds.fold_rows(x, *how))
+            for place in (0, shape[-1] // 2, shape[-1] - 1):
+                odd = x.copy()
+                odd[0, ..., place] = np.nan
+                np.testing.assert_array_equal(K.fold_rows(odd, *how), folds.fold_rows(odd, *how))
+                odd[-1, ..., place] = np.inf
+                np.testing.assert_array_equal(K.fold_rows(odd, *how), folds.fold_rows(odd, *how))
+
+
+@native
+@pytest.mark.parametrize("axes", [s for n in range(1, 5) for s in itertools.combinations(range(4), n)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_folds_over_any_axes(axes, dtype):
+    from wengert.arrays.reduce import fold
+
+    x = np.random.default_rng(2).normal(size=(3, 8, 5, 20)).astype(dtype)
+    x[1, 2, 3, 4] = np.nan
+    for kind, ufunc in enumerate((np.maximum, np.minimum)):
+        for keep in (False, True):
+            found = fold(x, axes[::-1], keep, kind)
+            np.testing.assert_array_equal(found, ufunc.reduce(x, axes, keepdims=keep))
+            assert not np.shares_memory(found, x)
+    assert fold(x, (), False, 0) is None
+    assert fold(x, (0, -4), False, 0) is None
 
 
 LENGTHS = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 1000, 2047, 2048, 2049,
@@ -1260,8 +1280,6 @@ def test_folds_take_any_last_axes():
             if K.available:
                 np.testing.assert_array_equal(found, x.max(axis, keepdims=keepdims))
                 assert found.shape == np.shape(x.max(axis, keepdims=keepdims))
-    for axis in (0, 1, (0, 1), (0, 2)):
-        assert fold(x, axis, False, LARGEST) is None
     assert fold(x[:, ::2], -1, False, LARGEST) is None
 
 

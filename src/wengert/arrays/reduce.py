@@ -68,17 +68,26 @@ def in_memory_order(kernel: Any, x: Any, axis: Any, keepdims: Any) -> Any:
 
 
 def fold(x: Any, axis: Any, keepdims: Any, kind: int) -> Any:
-    """``K.fold_rows`` of floating-point numbers along the last axes; None where that does not fit."""
+    """``K.fold_rows`` of floating-point numbers over axes that follow each other, the last group first; None where that
+    does not fit.
+    """
     if x.size < _WORTH_FOLDING or not K.available or not (in_doubles(x) or (is_half(x.dtype) and x.flags.c_contiguous)):
         return None
-    n = x.ndim
-    folded = n if axis is None else 1 if type(axis) is int else len(axis)
-    if (axis is not None  # one that there is not, too, is NumPy's to refuse
-            and sorted([a + n if a < 0 else a for a in ((axis,) if type(axis) is int else axis)]) != list(
-                range(n - folded, n))):
-        return None
-    rows, kept = x.shape[: n - folded], (1,) * folded if keepdims else ()
-    return K.fold_rows(x, prod(rows), kind).reshape(rows + kept)
+    n, shape = x.ndim, x.shape
+    axes = [*range(n)] if axis is None else sorted(
+        [a + n if a < 0 else a for a in ((axis,) if type(axis) is int else axis)])
+    if not axes or len({*axes}) < len(axes) or not 0 <= axes[0] <= axes[-1] < n:
+        return None  # or NumPy says it best
+    end = len(axes)
+    while end:
+        begin = end - 1
+        while begin and axes[begin - 1] == axes[begin] - 1:
+            begin -= 1
+        # the axes behind these are there no more, or of results
+        x = K.fold_rows(x, prod(shape[: axes[begin]]), kind, prod(
+            [shape[i] for i in range(axes[end - 1] + 1, n) if i not in axes]))
+        end = begin
+    return x.reshape([1 if i in axes else size for i, size in enumerate(shape) if keepdims or i not in axes])
 
 
 def truth(ufunc: Any, x: Any, axes: Any, keepdims: Any) -> Any:

@@ -467,23 +467,11 @@ def _extreme_inside(least: bool, x: Any, axes: tuple[int, ...], keepdims: bool) 
     return x
 
 
-def _last_of(axes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of several axes that are the last ones of the shape, where more than one number lies along them."""
-    n = first = len(shape)
-    while first and (first - 1 in axes or first - 1 - n in axes):
-        first -= 1
-    return tuple(range(first, n)) if math.prod(shape[first:]) > 1 else ()
-
-
 def _extreme(ufunc: Any, input: Any, axis: Any, keepdim: Any = False) -> Any:
     kind = LARGEST if ufunc is np.maximum else LEAST
     found = fold(input, axis, keepdim, kind)
     if found is not None:
         return found
-    last = _last_of(axis, input.shape) if type(axis) is tuple and len(axis) > 1 else ()
-    rows = fold(input, last, True, kind) if last else None
-    if rows is not None:
-        return _extreme(ufunc, rows, axis, keepdim)
     x = widened(input)  # which NumPy compares quickly
     if x.dtype.char in "fd":
         found = in_memory_order(partial(_extreme_inside, ufunc is np.minimum), x, axis, keepdim)

@@ -61,9 +61,12 @@ def product(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
         return as_array(x.prod(axis=axis, keepdims=keepdims))
 
 
-def fold_rows(x: Array, rows: int, kind: int) -> Array:
-    """One number for each of ``rows`` equal parts of a contiguous array: the largest or the least, NaN before all."""
-    return (np.maximum if kind == LARGEST else np.minimum).reduce(x.reshape(rows, -1), 1)  # type: ignore[no-any-return]
+def fold_rows(x: Array, rows: int, kind: int, inner: int) -> Array:
+    """``inner`` numbers for each of ``rows`` equal parts of a contiguous array, which are rows of so many: the largest
+    or the least of each column, NaN before all.
+    """
+    ufunc = np.maximum if kind == LARGEST else np.minimum
+    return ufunc.reduce(x.reshape(rows, -1, inner), 1).reshape(-1)  # type: ignore[no-any-return]
 
 
 def square_sum(arrays: list[Array]) -> float:
