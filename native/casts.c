@@ -4,6 +4,7 @@
 
 #include "fast.h"
 #include "pool.h"
+#include "sixteen.h"
 #include "stream.h"
 
 /* Below this many elements the GIL is kept. */
@@ -20,9 +21,9 @@ typedef void convert(void *to, const void *from, size n);
         const F *restrict from = source;                                   \
         for (size i = 0; i < n; i++) { const F x = from[i]; to[i] = (T)(expression); } \
     }
-#if defined(WENGERT_X86_LEVELS) && defined(__GNUC__)
+#ifdef WITH_AVX2
 #define DEFINE_BOTH(NAME, F, T, expression) \
-    DEFINE_CONVERT(NAME, , F, T, expression) DEFINE_CONVERT(NAME##_wide, __attribute__((target("avx2"))), F, T, expression)
+    DEFINE_CONVERT(NAME, , F, T, expression) DEFINE_CONVERT(NAME##_wide, WITH_AVX2, F, T, expression)
 #define WIDE(NAME) NAME##_wide
 #else
 #define DEFINE_BOTH(NAME, F, T, expression) DEFINE_CONVERT(NAME, , F, T, expression)
@@ -52,7 +53,7 @@ static convert *convert_between(int from, int to)
     };
     if (from == to) return NULL;
     for (size k = 0; k < (size)(sizeof known / sizeof *known); k++)
-        if (known[k].from == from && known[k].to == to) return strcmp(kernels->name, "baseline") ? known[k].wide : known[k].narrow;
+        if (known[k].from == from && known[k].to == to) return WIDER(known[k].wide, known[k].narrow);
     return NULL;
 }
 

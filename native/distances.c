@@ -188,11 +188,8 @@ DEFINE_PANELS(double, f64)
 #ifdef WITH_AVX2
 DEFINE_DISTANCES(WITH_AVX2, float, wide32, sqrtf, powf)
 DEFINE_DISTANCES(WITH_AVX2, double, wide64, sqrt, pow)
-#define TASK(task, type) (strcmp(kernels->name, "baseline") ? (type) == NPY_FLOAT ? task##_wide32 : task##_wide64 \
-                                                            : (type) == NPY_FLOAT ? task##_f32 : task##_f64)
-#else
-#define TASK(task, type) ((type) == NPY_FLOAT ? task##_f32 : task##_f64)
 #endif
+#define TASK(task, type) WIDER((type) == NPY_FLOAT ? task##_wide32 : task##_wide64, (type) == NPY_FLOAT ? task##_f32 : task##_f64)
 
 static size rounded(size rows) { return (rows + LANES_f32 - 1) / LANES_f32 * LANES_f32; }
 

@@ -4,6 +4,7 @@
 #include "half.h"
 
 #include "pool.h"
+#include "sixteen.h"
 
 enum fold { LARGEST, LEAST };
 
@@ -55,11 +56,6 @@ static void extreme_narrow(uint16_t *out, const int16_t *x, size n, size inner, 
     }
 }
 
-#if defined(WENGERT_X86_LEVELS) && defined(__GNUC__)
-#define WITH_AVX2 __attribute__((target("avx2")))
-#else
-#define WITH_AVX2
-#endif
 #define DEFINE_COLUMNS(NAME, TARGET, REAL)                                                        \
     static TARGET void NAME(REAL *restrict out, const REAL *x, size n, size inner, int least)     \
     {                                                                                             \
@@ -78,8 +74,10 @@ static void extreme_narrow(uint16_t *out, const int16_t *x, size n, size inner, 
     }
 DEFINE_COLUMNS(columns_f32, , float)
 DEFINE_COLUMNS(columns_f64, , double)
+#ifdef WITH_AVX2
 DEFINE_COLUMNS(columns_wide_f32, WITH_AVX2, float)
 DEFINE_COLUMNS(columns_wide_f64, WITH_AVX2, double)
+#endif
 
 static void fold_task(void *context, size begin, size end, int chunk)
 {
@@ -92,13 +90,12 @@ static void fold_task(void *context, size begin, size end, int chunk)
                            job->fold == LEAST);
         return;
     }
-    const int wide = strcmp(kernels->name, "baseline") != 0;
 #define RUN(REAL, SUFFIX)                                                                                            \
     {                                                                                                                \
         const REAL *x = (const REAL *)job->x + begin * n * job->inner;                                               \
         if (job->inner > 1)                                                                                          \
             for (size r = begin; r < end; r++, x += n * job->inner)                                                  \
-                (wide ? columns_wide_##SUFFIX : columns_##SUFFIX)((REAL *)job->out + r * job->inner, x, n, job->inner, job->fold == LEAST); \
+                WIDER(columns_wide_##SUFFIX, columns_##SUFFIX)((REAL *)job->out + r * job->inner, x, n, job->inner, job->fold == LEAST); \
         else if (n <= SHORT) extreme_short_##SUFFIX((REAL *)job->out + begin, x, rows, n, job->fold == LEAST);       \
         else if (job->fold == LARGEST) kernels->fold_largest_##SUFFIX((REAL *)job->out + begin, x, rows, n);         \
         else kernels->fold_least_##SUFFIX((REAL *)job->out + begin, x, rows, n);                                     \

@@ -28,8 +28,12 @@ typedef double vector_f64;
 #define LARGER(S, a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
 #endif
 
+/* Functions that are there twice, the second time WITH_AVX2 where the compiler can: WIDER chooses by the processor. */
 #if defined(WENGERT_X86_LEVELS) && defined(__GNUC__)
 #define WITH_AVX2 __attribute__((target("avx2")))
+#define WIDER(wide, narrow) (strcmp(kernels->name, "baseline") ? (wide) : (narrow))
+#else
+#define WIDER(wide, narrow) (narrow)
 #endif
 
 #endif

@@ -723,3 +723,14 @@ def test_elu_keeps_the_sign_of_zero(torch):
         x = torch.tensor([0.0, -0.0] * 20, dtype=d)
         for call in (f.elu, f.celu, f.selu, lambda x: f.elu(x, -2.0)):
             assert torch.equal(torch.signbit(call(x)), torch.signbit(x))
+
+
+@pytest.mark.parametrize("offset", [0.0, 100.0, 1e4])
+def test_gradients_of_cross_entropy_of_images_add_up_to_nothing(offset: float) -> None:
+    """Also where the logarithm of the sum is rounded to much less than the scores differ by."""
+    torch.manual_seed(0)
+    x = (torch.randn(2, 5, 8, 8) + offset).requires_grad_()
+    torch.nn.functional.cross_entropy(x, torch.randint(0, 5, (2, 8, 8)), reduction="sum").backward()
+    assert x.grad.sum(1).abs().max() < 1e-6
+    wide = x.detach().double().softmax(1)
+    assert ((x.grad - (wide - (x.grad < 0).double())).abs() < 1e-6).all()
