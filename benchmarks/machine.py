@@ -31,20 +31,18 @@ def environment(threads: int, blas: str) -> dict[str, str]:
 
 def processor() -> str:
     """The name of the processor's model."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    names = [line.partition(":")[2].strip() for line in _lines() if line.startswith("model name")]
     return f"{names[0]}, {len(names)} cores" if names else platform.processor() or platform.machine()
 
 
 def identity() -> str:
-    """The processor and the instruction set of the native kernels: machines that share them have like ratios.
+    """The processor, the instruction set of the native kernels and the generation: machines that share them have like
+    ratios.
 
-    A virtual machine may hide instructions of its processor, so that the name alone does not tell.
+    A virtual machine may hide instructions of its processor, and the generation in its name, so that the name alone
+    does not tell.
     """
-    return f"{processor()}, {_kernels()}"
+    return f"{processor()}, {_kernels()}{_generation()}"
 
 
 def describe() -> str:
@@ -62,6 +60,19 @@ def describe() -> str:
         return "; ".join(parts)
     library = "MKL" if torch.backends.mkl.is_available() else "other BLAS"
     return "; ".join([*parts, f"PyTorch {torch.__version__} ({library}, {torch.backends.cpu.get_cpu_capability()})"])
+
+
+def _generation() -> str:
+    """The family and model that the processor gives itself: of one name, one may have twice the units of another."""
+    found = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in _lines())}
+    return f", family {found['cpu family']} model {found['model']}" if "cpu family" in found else ""
+
+
+def _lines() -> list[str]:
+    try:
+        return Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return []
 
 
 def _kernels() -> str:

@@ -75,9 +75,19 @@ def test_gate_keeps_the_ratios_of_other_machines(written: dict[str, Any], monkey
     assert now["this one, avx512"] == written["this one, avx512"]
 
 
-def test_a_machine_is_its_processor_and_instruction_set() -> None:
-    name, _, instructions = machine.identity().rpartition(", ")
-    assert name == machine.processor() and f"({instructions})" in machine.describe()
+def test_a_machine_is_its_processor_instruction_set_and_generation() -> None:
+    name, _, rest = machine.identity().removeprefix(machine.processor()).partition(", ")
+    instructions, _, generation = rest.partition(", ")
+    assert not name and f"({instructions})" in machine.describe()
+    assert not generation or generation.startswith("family ")
+
+
+def test_gate_holds_a_machine_to_the_most_exact_name() -> None:
+    written = dict.fromkeys(("a, avx2", "a, avx512, family 26", "a, avx512, family 26 model 2"), {"ratios": {}})
+    assert gate.recorded_as(written, "a, avx2, family 25 model 1") == "a, avx2"
+    assert gate.recorded_as(written, "a, avx512, family 26 model 2") == "a, avx512, family 26 model 2"
+    assert gate.recorded_as(written, "a, avx512, family 26 model 21") == "a, avx512, family 26"
+    assert gate.recorded_as(written, "a, avx512, family 25 model 17") is None
 
 
 def test_gate_asks_for_ratios_of_new_workloads(written: dict[str, Any], monkeypatch: pytest.MonkeyPatch,
