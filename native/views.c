@@ -441,7 +441,16 @@ PyObject *view_of(const Operation *self, const struct call *c)
     return found;
 }
 
+/* address(array): where its first element lies in memory. */
+static PyObject *address(PyObject *module, PyObject *array)
+{
+    (void)module;
+    if (!PyArray_Check(array)) return PyErr_Format(PyExc_TypeError, "address() takes an array");
+    return PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)array));
+}
+
 PyMethodDef views_methods[] = {
+    {"address", address, METH_O, "address(array): where its first element lies in memory."},
     {"window", (PyCFunction)(void (*)(void))window, METH_FASTCALL, "window(array, key): the view array[key]."},
     {"getitem", (PyCFunction)(void (*)(void))getitem, METH_FASTCALL, "getitem(tensor, key): tensor[key], a view."},
     {"setitem", (PyCFunction)(void (*)(void))setitem, METH_FASTCALL, "setitem(tensor, key, value): whether tensor[key] = value was done."},

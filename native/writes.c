@@ -316,6 +316,9 @@ PyObject *written(const Operation *self, struct call *c, int recording, int *gen
     if (SLOT(c->args[0], at.vc) == at.uncounted) return Py_NewRef(c->args[0]);
     PyObject *counter = SLOT(c->args[0], at.vc), *version = PyNumber_Add(PyList_GET_ITEM(counter, 0), at.one);
     if (!version || PyList_SetItem(counter, 0, version) < 0) return NULL;
+    PyObject *meta = SLOT(c->args[0], at.meta);
+    if (recorded && meta != Py_None && SLOT(c->args[0], at.edge) != Py_None) /* the view had its place on the tape before the write */
+        put(SLOT(meta, at.meta_view), at.version, Py_NewRef(PyList_GET_ITEM(counter, 0)));
     if (recorded && record_write(self, c) < 0) return NULL;
     return Py_NewRef(c->args[0]);
 }

@@ -149,7 +149,14 @@ def window(a: Any) -> Any:
 def address(a: Any) -> int:
     """Where the first element lies in memory."""
     a = window(a)
-    return a.__array_interface__["data"][0] if isinstance(a, np.ndarray) else a.address()  # type: ignore[no-any-return]
+    return _address(a) if isinstance(a, np.ndarray) else a.address()  # type: ignore[no-any-return]
+
+
+def _in_interface(a: Any) -> int:
+    return a.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+_address: Any = getattr(getattr(kernels._native, "_kernels", None), "address", _in_interface)
 
 
 def through(look: Callable[..., Any], a: Any, *args: Any, **named: Any) -> Any:

@@ -238,9 +238,12 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
         return False
     a, at, given = place
     if type(value) in classes.PLAIN and value._wg_vc is self._wg_vc:
-        if recorded or given is None or not _is_part(value._wg_data, given):
+        if given is None or not _is_part(value._wg_data, given):
             return False
-        self._wg_vc[0] += 1  # x[2:] += 1 ends with this write, of what is there already
+        if recorded:  # x[2:] += 1 ends with this write, of what is there already
+            _record_part(self, given, value)
+        else:
+            self._wg_vc[0] += 1
         return True
     if not _fits(value, a, given, recorded):
         return False
@@ -265,7 +268,7 @@ def _fits(value: Any, a: Any, given: Any, recorded: bool) -> bool:
     b = value._wg_data if type(value) in classes.PLAIN else None
     if type(b) is not np.ndarray or b.dtype is not a.dtype or (recorded and given is None):
         return False
-    return given is None or b.shape == given.shape or not (b.ndim or recorded)
+    return given is None or b.shape == given.shape or not b.ndim
 
 
 def _place(a: Any, key: Any, gathers: bool) -> tuple[Any, Any, Any] | None:
@@ -290,11 +293,13 @@ def _is_part(a: Any, given: Any) -> bool:
 
 
 def _record_part(self: Tensor, seen: np.ndarray, value: Any) -> None:
-    """Write a number, or a tensor of its shape, to a part ``seen`` of ``self``: as to a view that nobody has."""
+    """Write a number, or a tensor of one or of its shape, to a part ``seen`` of ``self``: as to a view that nobody has."""
     number = type(value) is float or type(value) is int
-    op, inputs = (TABLE["fill"], {"input": self}) if number else (TABLE["copy"], {"input": self, "src": value})
+    filled = number or value._wg_data.ndim < seen.ndim
+    inputs = {"input": self} if number else {"input": self, "value" if filled else "src": value}
+    op, whole = TABLE["fill" if filled else "copy"], View(self, (), None, None)
     node: Any = record(op, inputs, {}, (Tensor._wg_wrap(seen),), modes())  # type: ignore[arg-type]
-    history = CopySlices(self, View(self, (), None, None), seen, node)
+    history = CopySlices(self, whole, whole.place(seen), node)
     seen[...] = value if number else value._wg_data
     self._wg_vc[0] += 1
     self._wg_edge = (history, 0)

@@ -11,10 +11,10 @@ import numpy as np
 from ..graph import anomaly
 from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
-from .autograd_meta import edge_of, move_retained, refresh
+from .autograd_meta import edge_of, move_retained
 from .namespaces import ARRAY_OPS, TRACED_OPS
 from .version_check import freed
-from .views import View, replay
+from .views import View, record_anew, replay
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -27,9 +27,8 @@ class CopySlices(Node):
 
     fn: Node | None  # None once released
 
-    def __init__(self, base: Tensor, view: View, seen: np.ndarray, fn: Node, at: int = 0) -> None:
-        self.fn, self.at = fn, at
-        self.place = view.place(seen)
+    def __init__(self, base: Tensor, view: View, place: tuple[Any, ...] | None, fn: Node, at: int = 0) -> None:
+        self.fn, self.at, self.place = fn, at, place
         self.layout = base._wg_data.shape, base._wg_data.strides, 0
         self.view = view if self.place is None else None
         if self.view is not None:  # the steps alone: the node must not hold the base
@@ -58,10 +57,10 @@ class CopySlices(Node):
         """A copy of ``g`` laid out in memory as the base is, and the part of it that the view shows."""
         assert self.place is not None
         both = (self.layout, self.place)
-        low = min(0, self.place[2])
-        high = max(
-            (offset + sum((n - 1) * s for n, s in zip(shape, strides)) for shape, strides, offset in both
-                if 0 not in shape), default=0)
+        low, high = min(0, self.place[2]), max(0, _end(self.layout), _end(self.place))
+        if type(g) is np.ndarray and high < g.nbytes and not low and g.flags.c_contiguous and g.strides == both[0][1]:
+            whole = g.copy()
+            return whole, np.ndarray(self.place[0], g.dtype, whole, self.place[2], self.place[1])
         memory = np.zeros(high - low + g.itemsize, np.uint8)
         whole, part = (
             np.empty(shape, g.dtype) if 0 in shape else np.ndarray(shape, g.dtype, memory, offset - low, strides)
@@ -155,14 +154,14 @@ def rebase(t: Tensor, node: Node, at: int = 0) -> None:
         base = view.base
         base_meta = base._wg_meta
         old = base._wg_edge
-        base._wg_edge = (CopySlices(base, view, t._wg_data, node, at), 0)
+        place = view.place(t._wg_data)
+        base._wg_edge = (CopySlices(base, view, place, node, at), 0)
         if base_meta is not None:
             base_meta.requires_grad = False
             if base_meta.retained:
                 move_retained(base, old)
-        view.version = None
         view.creation = None
-        refresh(t, view)
+        record_anew(t, view, place)
         return
     old = t._wg_edge
     t._wg_edge = (node, 0)

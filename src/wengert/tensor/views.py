@@ -195,14 +195,14 @@ def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
         "custom Function.")
 
 
-def record_anew(t: Tensor, view: View) -> None:
-    """Give a view of what was written to its place on the tape: below the latest history of its base."""
+def record_anew(t: Tensor, view: View, place: tuple[Any, ...] | None = None) -> None:
+    """Give a view of what was written to its place (if it is known) on the tape: below its base's latest history."""
     now = t._wg_vc[0]
     if view.creation is not None:
         raise RuntimeError(creation_error(view.creation, t, indirect=True))
     old = t._wg_edge
     try:
-        place = None if modes().view_replay else view.place(t._wg_data)
+        place = None if modes().view_replay else place or view.place(t._wg_data)
     except RuntimeError as error:  # raised when a gradient is computed
         t._wg_edge = (_lost(t, view.base, str(error)), 0)
         view.version = now
