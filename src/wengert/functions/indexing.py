@@ -293,7 +293,7 @@ def _is_part(a: Any, given: Any) -> bool:
 
 
 def _record_part(self: Tensor, seen: np.ndarray, value: Any) -> None:
-    """Write a number, or a tensor of one or of its shape, to a part ``seen`` of ``self``: as to a view that nobody has."""
+    """Write a number, or a tensor that fits, to a part ``seen`` of ``self``: as to a view that nobody has."""
     number = type(value) is float or type(value) is int
     filled = number or value._wg_data.ndim < seen.ndim
     inputs = {"input": self} if number else {"input": self, "value" if filled else "src": value}
