@@ -33,10 +33,14 @@ static npy_intp place_of(PyArrayObject *a, int least)
 
 static PyObject *extreme(PyArrayObject *a, int least)
 {
+    char gone[NPY_MAXDIMS];
     const npy_intp at = place_of(a, least);
-    PyObject *found = at < 0 ? NULL : PyArray_SimpleNew(0, NULL, PyArray_TYPE(a));
-    if (found) memcpy(PyArray_DATA((PyArrayObject *)found), PyArray_BYTES(a) + at * PyArray_ITEMSIZE(a), PyArray_ITEMSIZE(a));
-    return found;
+    if (at < 0 && PyArray_TYPE(a) != NPY_FLOAT && PyArray_TYPE(a) != NPY_DOUBLE) return NULL;
+    PyArrayObject *found = (PyArrayObject *)PyArray_SimpleNew(0, NULL, PyArray_TYPE(a));
+    memset(gone, 1, sizeof gone);
+    if (found && at >= 0) memcpy(PyArray_DATA(found), PyArray_BYTES(a) + at * PyArray_ITEMSIZE(a), PyArray_ITEMSIZE(a));
+    else if (found && !extremes_between(a, found, gone, least)) Py_CLEAR(found);
+    return (PyObject *)found;
 }
 
 /* argmax(input, dim, keepdim): without a dimension */
@@ -161,11 +165,17 @@ static PyObject *deviation_and_mean(PyArrayObject *a, PyObject *const *args) { r
 /* amax(input, dim, keepdim) */
 static PyObject *extremes(PyArrayObject *a, PyObject *const *args, int least)
 {
-    struct lines l;
-    if (PyArray_SIZE(a) > FEW || (PyArray_TYPE(a) != NPY_FLOAT && PyArray_TYPE(a) != NPY_DOUBLE) || !PyBool_Check(args[2]) || !lines_of(a, args[1], &l)) return NULL;
+    struct lines l = {.ndim = PyArray_NDIM(a)};
+    char gone[NPY_MAXDIMS] = {0};
+    if ((PyArray_TYPE(a) != NPY_FLOAT && PyArray_TYPE(a) != NPY_DOUBLE) || !PyBool_Check(args[2])) return NULL;
+    const int few = PyArray_SIZE(a) <= FEW && PyArray_IS_C_CONTIGUOUS(a);
+    if (few ? !lines_of(a, args[1], &l) : !axes_of(args[1], &l)) return NULL;
     PyArrayObject *y = reduced(a, &l, args[2] == Py_True);
-    if (y && PyArray_TYPE(a) == NPY_FLOAT) extremes_float(PyArray_DATA(a), PyArray_DATA(y), &l, least);
-    else if (y) extremes_double(PyArray_DATA(a), PyArray_DATA(y), &l, least);
+    for (int d = l.axis; d <= l.last; d++) gone[d] = 1;
+    if (y && !few && !extremes_between(a, y, gone, least)) Py_CLEAR(y);
+    if (!y || !few) return (PyObject *)y;
+    if (PyArray_TYPE(a) == NPY_FLOAT) extremes_float(PyArray_DATA(a), PyArray_DATA(y), &l, least);
+    else extremes_double(PyArray_DATA(a), PyArray_DATA(y), &l, least);
     return (PyObject *)y;
 }
 

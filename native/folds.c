@@ -104,6 +104,33 @@ static void fold_task(void *context, size begin, size end, int chunk)
 #undef RUN
 }
 
+static void run_fold(struct fold_job *job, size rows)
+{
+    const int chunks = pool_chunks(rows, (job->narrow ? 0.05 : 0.1) * job->n * job->inner);
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(rows * job->n * job->inner);
+    if (chunks > 1) pool_run(fold_task, job, rows, chunks);
+    else fold_task(job, 0, rows, 0);
+    NPY_END_THREADS
+}
+
+int extremes_between(PyArrayObject *x, PyArrayObject *out, const char *gone, int least)
+{
+    int order[NPY_MAXDIMS], past = 0;
+    size rows = 1, n = 1, inner = 1;
+    if (!PyArray_ISBEHAVED_RO(x) || !PyArray_SIZE(x) || !memory_order(x, gone, order)) return 0;
+    for (int i = 0; i < PyArray_NDIM(x); i++) {
+        const npy_intp length = PyArray_DIM(x, order[i]);
+        if (length == 1) continue;
+        if (!gone[order[i]]) *(n > 1 ? &inner : &rows) *= length, past = n > 1;
+        else if (past) return 0; /* more than one run */
+        else n *= length;
+    }
+    struct fold_job job = {PyArray_BYTES(x), PyArray_BYTES(out), n, inner, PyArray_TYPE(x), 0, least ? LEAST : LARGEST};
+    run_fold(&job, rows);
+    return 1;
+}
+
 /* fold_rows(x, rows, kind, inner) -> `inner` numbers for each of the `rows` equal parts of a contiguous array, which are rows of so many: the
  * largest of each column (kind 0) or the least (1) */
 static PyObject *fold_rows(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -123,12 +150,7 @@ static PyObject *fold_rows(PyObject *module, PyObject *const *args, Py_ssize_t c
     PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(1, &results, job.type);
     if (!out) return NULL;
     job.out = PyArray_BYTES(out);
-    const int chunks = pool_chunks(rows, (narrow ? 0.05 : 0.1) * job.n * inner);
-    NPY_BEGIN_THREADS_DEF
-    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(x));
-    if (chunks > 1) pool_run(fold_task, &job, rows, chunks);
-    else fold_task(&job, 0, rows, 0);
-    NPY_END_THREADS
+    run_fold(&job, rows);
     return (PyObject *)out;
 }
 

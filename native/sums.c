@@ -128,6 +128,27 @@ static int mark_axes(PyObject *axes, int ndim, char *marked)
     return 0;
 }
 
+int memory_order(PyArrayObject *x, const char *gone, int *order)
+{
+    const int ndim = PyArray_NDIM(x);
+    npy_intp steps[NPY_MAXDIMS], width = PyArray_ITEMSIZE(x);
+    for (int d = 0; d < ndim; d++) { /* the longest step first; axes of one element have none */
+        const npy_intp step = PyArray_DIM(x, d) == 1 ? 0 : PyArray_STRIDE(x, d);
+        int at = d;
+        for (; !PyArray_IS_C_CONTIGUOUS(x) && at && steps[at - 1] < step; at--) order[at] = order[at - 1], steps[at] = steps[at - 1];
+        order[at] = d, steps[at] = step;
+    }
+    if (PyArray_IS_C_CONTIGUOUS(x)) return 1;
+    for (int i = ndim - 1, next = ndim; i >= 0; i--) {
+        const int d = order[i];
+        if (PyArray_DIM(x, d) == 1) continue;
+        if (steps[i] != width || (!gone[d] && d > next)) return 0;
+        width *= PyArray_DIM(x, d);
+        if (!gone[d]) next = d;
+    }
+    return 1;
+}
+
 /* x as (outer, n, inner), its middle summed. */
 static void run_sum(const struct sum_job *job, size outer)
 {
@@ -183,7 +204,10 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total tota
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
     PyArrayObject *x = (PyArrayObject *)args[0];
     char marked[NPY_MAXDIMS];
-    if (!PyArray_CheckExact(args[0]) || !PyArray_ISCARRAY_RO(x) || mark_axes(args[1], PyArray_NDIM(x), marked) < 0) NOT_HANDLED();
+    int order[NPY_MAXDIMS];
+    if (!PyArray_CheckExact(args[0]) || !PyArray_ISBEHAVED_RO(x) || mark_axes(args[1], PyArray_NDIM(x), marked) < 0 || !memory_order(x, marked, order) ||
+        (total >= NORM && !PyArray_IS_C_CONTIGUOUS(x)))
+        NOT_HANDLED();
     const int type = PyArray_TYPE(x), ndim = PyArray_NDIM(x), keep = PyObject_IsTrue(args[2]);
     const int halves = type == NPY_HALF || is_brain(type) ? type : 0, pairs = type == NPY_CFLOAT || type == NPY_CDOUBLE;
     if ((!halves && !pairs && type != NPY_FLOAT && type != NPY_DOUBLE) || (total >= NORM && (halves || pairs))) NOT_HANDLED();
@@ -196,8 +220,8 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total tota
         const npy_intp length = PyArray_DIM(x, axis);
         if (!marked[axis]) shape[out_ndim++] = length;
         else if (keep) shape[out_ndim++] = 1;
-        add_axis(&runs, length, marked[axis]);
     }
+    for (int i = 0; i < ndim; i++) add_axis(&runs, PyArray_DIM(x, order[i]), marked[order[i]]);
     if (pairs) add_axis(&runs, 2, 0);
     if (before == 0) NOT_HANDLED();
     if (!runs.count) runs.lengths[runs.count++] = 1, runs.first = 1;

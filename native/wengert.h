@@ -49,6 +49,13 @@ PyArrayObject *innermost_of(PyObject *array);
  * is done, 0 if x is not of this kind, -1 with an error. */
 int turn_in_order(PyArrayObject *x, char *to);
 
+/* The axes from the longest step to the shortest, of an array without gaps; 0 where it has some, or where what is left without those that
+ * are `gone` would come in another order. sums.c */
+int memory_order(PyArrayObject *x, const char *gone, int *order);
+
+/* The largest or least float32 or float64 over the axes that are `gone`, to `out`; 0 where they do not lie side by side in memory. folds.c */
+int extremes_between(PyArrayObject *x, PyArrayObject *out, const char *gone, int least);
+
 /* Changes of context variables: context.c. */
 PyObject *context_set(PyObject *variable, PyObject *value);
 int context_reset(PyObject *variable, PyObject *token);

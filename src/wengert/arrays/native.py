@@ -90,7 +90,9 @@ class _Later:
         self._load = load
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._load(), name)
+        found = getattr(self._load(), name)
+        setattr(self, name, found)
+        return found
 
 
 (alignments, _attention, distances, draws, fourier, _groups, lapack, layout, lines, _margins, matrices, _orthogonal,

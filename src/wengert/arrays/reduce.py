@@ -37,12 +37,14 @@ def add_up(x: Any, axis: Any, keepdims: Any = False) -> Any:
     """The sum of floating-point or complex numbers in their own type."""
     if x.flags.c_contiguous and (x.dtype.kind == "c" or (x.dtype.kind == "f" and x.dtype.itemsize > 2)):
         return K.sum(x, axis, keepdims)
-    found = in_memory_order(K.sum, x, axis, keepdims) if x.dtype.char in "fd" else None
+    found = in_memory_order(K.sum, x, axis, keepdims) if x.dtype.char in "fdFD" else None
     if found is not None:
         return found
     return _plus(x, axis, None, None, keepdims)
 
 
+_native: Any = getattr(K._native, "_kernels", None)
+_AS_IT_LIES: dict[Any, Any] = {K.sum: _native.sum, K.mean: _native.mean} if K.available else {}
 _WORTH_TURNING = 1024
 
 
@@ -50,8 +52,11 @@ def in_memory_order(kernel: Any, x: Any, axis: Any, keepdims: Any) -> Any:
     """A reduction of an array whose dimensions lie in another order in memory, without gaps: in that order. None of
     small or other ones.
     """
-    n = x.ndim
-    if type(x) is not np.ndarray or x.size < _WORTH_TURNING or not K.available or axis is None:
+    n, quickly = x.ndim, _AS_IT_LIES.get(kernel)
+    found = NotImplemented if quickly is None else quickly(x, axis, keepdims)
+    if found is not NotImplemented:
+        return found
+    if type(x) is not np.ndarray or x.size < _WORTH_TURNING or not K.available or axis is None or x.dtype.kind == "c":
         return None
     order = sorted(range(n), key=x.strides.__getitem__, reverse=True)
     turned = x.transpose(order)
