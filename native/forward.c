@@ -291,7 +291,6 @@ static int all_defaults(const Operation *self, PyObject *const *args)
 static int descends(PyArrayObject *a)
 {
     npy_intp before = NPY_MAX_INTP;
-    if (PyArray_IS_C_CONTIGUOUS(a)) return 1;
     for (int axis = 0; axis < PyArray_NDIM(a); axis++) {
         const npy_intp step = PyArray_STRIDE(a, axis);
         if (!step) continue;
@@ -370,6 +369,58 @@ static PyObject *in_order_like(PyArrayObject *y, PyArrayObject *like)
     return copy;
 }
 
+/* Axes from the one with the largest steps to that with the smallest, by the first operand that steps along both of two:
+ * wengert.arrays.layouts.order_of. */
+enum { FEW_AXES = 8 };
+static void order_of(const npy_intp (*steps)[FEW_AXES], int operands, const npy_intp *shape, int n, int *order)
+{
+    int decided = 1;
+    for (int d = 0; d < n; d++) {
+        order[d] = n - 1 - d;
+        decided = decided && steps[0][d];
+        for (int k = 0; k < d; k++) decided = decided && steps[0][k] != steps[0][d];
+    }
+    for (int i = 1; i < n; i++)
+        for (int at = i, k = i - 1; k >= 0; k--) {
+            const int a = order[k], b = order[at];
+            int after = 0;
+            for (int o = 0; o < (decided ? 1 : operands) && !after; o++) {
+                if (!steps[o][a] || !steps[o][b]) continue;
+                after = steps[o][a] < steps[o][b] ? -1 : steps[o][a] > steps[o][b] || shape[a] > shape[b];
+            }
+            if (after < 0) break;
+            if (after) order[k] = b, order[at] = a, at = k;
+        }
+}
+
+/* The steps of a result of the shape of `y`: wengert.arrays.layouts.result_strides; 0 where Python has to say them. */
+static int steps_between(const Operation *self, const struct call *c, PyArrayObject *y, npy_intp *strides)
+{
+    npy_intp steps[MAX_PARAMS][FEW_AXES];
+    char all[FEW_AXES];
+    int operands = 0, alike = 1, order[NPY_MAXDIMS];
+    const int n = PyArray_NDIM(y);
+    PyArrayObject *before = NULL;
+    if (n < 2 || n > FEW_AXES || !PyArray_SIZE(y)) return 0;
+    for (int i = 0; i < self->params; i++) {
+        if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !c->owned[i]) continue;
+        PyArrayObject *a = as_given(c, i);
+        const int lead = n - PyArray_NDIM(a);
+        if (lead == n) continue;
+        if (lead < 0) return 0;
+        alike = alike && PyArray_SAMESHAPE(a, y) && (!before || PyArray_CompareLists(PyArray_STRIDES(a), PyArray_STRIDES(before), n));
+        for (int d = 0; d < n; d++)
+            steps[operands][d] = d < lead || (PyArray_DIM(a, d - lead) == 1 && PyArray_DIM(y, d) != 1) ? 0 : PyArray_STRIDE(a, d - lead);
+        operands++, before = a;
+    }
+    memset(all, 1, sizeof all);
+    if (!operands || (alike && memory_order(before, all, order))) return 0;
+    order_of(steps, operands, PyArray_DIMS(y), n, order);
+    npy_intp step = PyArray_ITEMSIZE(y);
+    for (int i = 0; i < n; i++) strides[order[i]] = step, step *= PyArray_DIM(y, order[i]);
+    return 1;
+}
+
 /* wengert.arrays.layouts.in_order_of; takes over `y`. */
 PyObject *ordered(const Operation *self, const struct call *c, PyObject *y)
 {
@@ -386,6 +437,18 @@ PyObject *ordered(const Operation *self, const struct call *c, PyObject *y)
         else if (like && PyArray_CopyInto(like, (PyArrayObject *)y) < 0) Py_CLEAR(like);
         Py_DECREF(y);
         return (PyObject *)like;
+    }
+    npy_intp strides[FEW_AXES];
+    if (PyArray_CheckExact(y) && steps_between(self, c, (PyArrayObject *)y, strides)) {
+        PyArrayObject *given = (PyArrayObject *)y;
+        int d = PyArray_NDIM(given);
+        while (d && (PyArray_DIM(given, d - 1) == 1 || PyArray_STRIDE(given, d - 1) == strides[d - 1])) d--;
+        if (!d) return y;
+        Py_INCREF(PyArray_DESCR(given));
+        PyArrayObject *laid = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(given), PyArray_NDIM(given), PyArray_DIMS(given), strides, NULL, 0, NULL);
+        if (laid && PyArray_CopyInto(laid, given) < 0) Py_CLEAR(laid);
+        Py_DECREF(y);
+        return (PyObject *)laid;
     }
     PyObject *operands = PyList_New(0), *found = NULL;
     for (int i = 0; operands && i < self->params; i++)

@@ -363,7 +363,7 @@ def _wrapping(op: Operator, tensors: list[str]) -> list[str]:
     elif op.layout == "elementwise":
         whole = " and ".join(f"(_{p} is None or _{p}.flags.c_contiguous)" if p in op.optional
             else f"_{p}.flags.c_contiguous" for p in tensors)
-        add(f"            if not (y.flags.c_contiguous and {whole}): y = in_order_of(y, "
+        add(f"            if not (y.flags.c_contiguous and 1 not in y.shape and {whole}): y = in_order_of(y, "
             f"({''.join(f'_{p}, ' for p in tensors)}))")
     add("            out = new(Tensor); out._wg_data = y; out._wg_edge = out._wg_meta = None")
     if op.view is True:
