@@ -1,16 +1,22 @@
 /* Products with few rows, for one REAL type and one instruction set: what takes the time is to read the other matrix once, and packing
- * it would read it twice. And those of few terms. Only where vectors have 32 bytes: tiles were not compared with others. */
+ * it would read it twice. And those of few terms. */
 
-#if defined(TURNS) && VECTOR_BYTES == 32
+#if defined(TURNS) && VECTOR_BYTES >= 32
 
-/* The sums of four vectors, side by side. */
+/* In each part of so many numbers: the two halves of a's added up, then those of b's. */
+static inline __attribute__((always_inline)) F(vector) F(folded)(F(vector) a, F(vector) b, int part)
+{
+    return F(between)(a, b, part, part / 2, 0) + F(between)(a, b, part, part / 2, 1);
+}
+
+/* The sums of four vectors, one in each quarter of the result. */
 static inline __attribute__((always_inline)) F(vector) F(sums)(F(vector) a, F(vector) b, F(vector) c, F(vector) d)
 {
-    enum { PART = 16 / sizeof(REAL), HALF_OF_ALL = F(lanes) / 2 };
-    F(vector) first = F(between)(a, b, PART, 1, 0) + F(between)(a, b, PART, 1, 1);
-    F(vector) second = F(between)(c, d, PART, 1, 0) + F(between)(c, d, PART, 1, 1);
-    if (PART == 4) first = second = F(between)(first, second, PART, 2, 0) + F(between)(first, second, PART, 2, 1);
-    return F(between)(first, second, F(lanes), HALF_OF_ALL, 0) + F(between)(first, second, F(lanes), HALF_OF_ALL, 1);
+    enum { COUNT = F(lanes) };
+    F(vector) sum = F(folded)(F(folded)(a, c, COUNT), F(folded)(b, d, COUNT), COUNT / 2);
+    if (COUNT > 4) sum = F(folded)(sum, sum, COUNT / 4);
+    if (COUNT > 8) sum = F(folded)(sum, sum, COUNT / 8);
+    return sum;
 }
 
 /* A tile of a product with a transposed matrix, whose columns are contiguous: each number is a sum along two lines of memory, in lanes. */
@@ -34,27 +40,33 @@ static inline __attribute__((always_inline)) F(vector) F(sums)(F(vector) a, F(ve
             REAL found[F(lanes)];                                                                                    \
             STORE(found, F(sums)(tile[i][0], tile[i][1], tile[i][2], tile[i][3]));                                   \
             for (int j = 0; j < COLUMNS; j++) {                                                                      \
-                for (size q = p; q < depth; q++) found[j] += a[i * a_row + q] * b[j * b_column + q];                 \
-                c[i * c_row + j] = add ? c[i * c_row + j] + found[j] : found[j];                                     \
+                REAL sum = found[j * (F(lanes) / 4)];                                                                \
+                for (size q = p; q < depth; q++) sum += a[i * a_row + q] * b[j * b_column + q];                      \
+                c[i * c_row + j] = add ? c[i * c_row + j] + sum : sum;                                               \
             }                                                                                                        \
         }                                                                                                            \
     }
+FEW_TILE(few_1x4, 1, 4) /* where threads leave one row */
+FEW_TILE(few_1x1, 1, 1)
 FEW_TILE(few_2x4, 2, 4)
 FEW_TILE(few_3x4, 3, 4)
 FEW_TILE(few_4x3, 4, 3)
+FEW_TILE(few_4x4, 4, 4)
 FEW_TILE(few_2x1, 2, 1)
 FEW_TILE(few_3x1, 3, 1)
 FEW_TILE(few_4x1, 4, 1)
 #undef FEW_TILE
 
-/* c = a b for a transposed b. Twelve sums at a time keep the processor busy: four rows where they go in, else three, and two at the end. */
+/* c = a b for a transposed b. Twelve sums at a time keep the processor busy, sixteen where there are registers for them: four rows
+ * where they go in, else three, and two at the end. */
 static void F(few_turned)(const struct product *v)
 {
     enum { LINE = 8192 / sizeof(REAL) }; /* of a row and a column at a time: what meets stays in the first cache */
     typedef void tile(REAL *, size, const REAL *, size, const REAL *, size, size, int);
-    static tile *const tiles[][5] = {{NULL, NULL, F(few_2x1), F(few_3x1), F(few_4x1)}, {NULL, NULL, F(few_2x4), F(few_3x4), F(few_4x3)}};
-    const int by_four = v->rows % 4 == 0;
-    const size wide = by_four ? 3 : 4;
+    static tile *const tiles[][5] = {{NULL, F(few_1x1), F(few_2x1), F(few_3x1), F(few_4x1)},
+                                     {NULL, F(few_1x4), F(few_2x4), F(few_3x4), VECTOR_BYTES < 64 ? F(few_4x3) : F(few_4x4)}};
+    const int by_four = v->rows % 4 == 0 || VECTOR_BYTES == 64;
+    const size wide = by_four && VECTOR_BYTES < 64 ? 3 : 4;
     for (size p = 0; p < v->depth; p += LINE) {
         const size depth = v->depth - p < LINE ? v->depth - p : LINE;
         for (size j = 0, columns; j < v->columns; j += columns) {
@@ -62,7 +74,7 @@ static void F(few_turned)(const struct product *v)
             const REAL *b = (const REAL *)v->b + p + j * v->b_column;
             for (size i = 0, rows; i < v->rows; i += rows) {
                 const size left = v->rows - i;
-                rows = by_four ? 4 : left == 2 || left == 4 ? 2 : 3;
+                rows = left % 4 == 0 && by_four ? 4 : left == 4 ? 2 : left < 3 ? left : 3;
                 tiles[columns > 1][rows]((REAL *)v->c + i * v->c_row + j, v->c_row, (const REAL *)v->a + i * v->a_row + p, v->a_row, b,
                                          v->b_column, depth, p > 0);
             }
@@ -128,14 +140,14 @@ static int F(few_terms)(const struct product *v, REAL *right)
     return 1;
 }
 
-/* Whether a product was one of these. Lanes are added up at the end, which more rows do more often than packing takes. */
+/* Whether a product was one of these. */
 static int F(few)(const struct product *v)
 {
     if (v->depth == 1 && v->b_column == 1) {
         F(few_outer)(v);
         return 1;
     }
-    if (v->rows < 2 || v->rows > 16 || v->depth < 16 * v->rows || v->b_row != 1 || v->a_column != 1) return 0;
+    if (!v->few || v->b_row != 1 || v->a_column != 1) return 0;
     F(few_turned)(v);
     return 1;
 }

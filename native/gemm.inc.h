@@ -200,6 +200,16 @@ static void F(gemm_packed)(REAL *restrict c, size c_row, const REAL *restrict a,
 #define PICKS 1
 #endif
 
+/* Numbers of two vectors, `unit` of one and then of the other; from the first or second half of each of their parts. Parts of 16 bytes,
+ * and halves of a vector, are one instruction. */
+static inline __attribute__((always_inline)) F(vector) F(between)(F(vector) a, F(vector) b, int part, int unit, int second)
+{
+    F(places) from;
+    TILE_FOR (int k = 0; k < F(lanes); k++)
+        from[k] = k / part * part + second * part / 2 + k % part / unit / 2 * unit + k % unit + k / unit % 2 * F(lanes);
+    return __builtin_shuffle(a, b, from);
+}
+
 /* Transpose a square of numbers in registers. */
 #if VECTOR_BYTES == 64
 /* After as many rounds as there are powers of two in its side, each putting the first half of the vectors between the second, the
@@ -218,15 +228,6 @@ static inline void F(turn)(F(vector) *square)
     }
 }
 #else
-/* Numbers of two vectors, `unit` of one and then of the other; from the first or second half of each of their parts. Parts of 16 bytes,
- * and halves of a vector, are one instruction. */
-static inline __attribute__((always_inline)) F(vector) F(between)(F(vector) a, F(vector) b, int part, int unit, int second)
-{
-    F(places) from;
-    TILE_FOR (int k = 0; k < F(lanes); k++)
-        from[k] = k / part * part + second * part / 2 + k % part / unit / 2 * unit + k % unit + k / unit % 2 * F(lanes);
-    return __builtin_shuffle(a, b, from);
-}
 static inline __attribute__((always_inline)) void F(turn)(F(vector) *square)
 {
     enum { PART = 16 / sizeof(REAL), TWO = F(lanes) > PART };
@@ -306,13 +307,13 @@ static void F(gemm_pack_left)(REAL *restrict to, const REAL *restrict from, size
     }
 }
 
-/* A panel of the right side whose columns are contiguous. */
+/* A panel of the right side whose columns are contiguous: a vector's width of them at a time, for each is a stream from memory. */
 static void F(gemm_pack_turned)(REAL *restrict to, const REAL *restrict from, size column, size depth)
 {
     size p0 = 0;
 #ifdef TURNS
-    for (; p0 + F(lanes) <= depth; p0 += F(lanes))
-        for (size j0 = 0; j0 < GEMM_COLUMNS; j0 += F(lanes)) {
+    for (size j0 = 0; j0 < GEMM_COLUMNS; j0 += F(lanes))
+        for (p0 = 0; p0 + F(lanes) <= depth; p0 += F(lanes)) {
             F(vector) square[F(lanes)];
             for (int j = 0; j < F(lanes); j++) square[j] = LOAD(from + (j0 + j) * column + p0);
             F(turn)(square);

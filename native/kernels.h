@@ -422,9 +422,18 @@ struct product {
     void *c;
     size a_row, a_column, b_row, b_column, c_row;
     const void *bias; /* of as many numbers as columns, for every row, or NULL */
+    int few;          /* has_few_rows of the whole: parts of it, which threads share out, are added up alike */
 };
 enum { PRODUCT_ROWS = 96, PRODUCT_COLUMNS = 512, PRODUCT_DEPTH = 256 }; /* of a block; its rows and columns fill whole tiles */
 #define PRODUCT_KERNELS(X) X(product)
+
+/* Whether a product with a transposed matrix has so few rows that lanes are added up at its end (few.inc.h): more rows do that more
+ * often than packing takes, and without its time need many terms. `bytes`: of a vector, whose number decides how many sums stay in
+ * registers. */
+static inline int has_few_rows(size rows, size depth, int bytes)
+{
+    return rows >= 2 && rows <= (bytes < 32 ? 0 : bytes) && depth >= 16 * rows;
+}
 
 /* A recurrent layer over packed rows: `count[t]` rows from `first[t]` on belong to step t of the walk. */
 struct recurrent {

@@ -84,16 +84,33 @@ static const double MODERATE = 1 << 28;
  * few that many rows leave most of a tile empty, nor with four or eight rows, its own tile, and much to add up. */
 static const size FEW = 2, NARROW = 3, ROWS_OF_NARROW = 64, DEPTH_OF_NARROW = 32; /* the last in a stack */
 
+/* OpenBLAS with vectors of 64 bytes multiplies small matrices from where they lie; by a transposed one only for few results. */
+static const double SMALL_MATRICES = 1e6; /* multiplications */
+static const size RESULTS_OF_TRANSPOSED = 1200, ROWS_OF_TRANSPOSED = 24, DEPTH_OF_TRANSPOSED = 32;
+
+static int are_small(size rows, size columns, size depth, int turned)
+{
+    return (double)rows * columns * depth <= SMALL_MATRICES &&
+           (!turned || (rows * columns <= RESULTS_OF_TRANSPOSED && rows <= ROWS_OF_TRANSPOSED && depth >= DEPTH_OF_TRANSPOSED));
+}
+
+static int has_few(size rows, size depth)
+{
+    return has_few_rows(rows, depth, (int)kernels->gemm_columns_bytes / 2);
+}
+
 /* Whether a product is better done here; `turned`: the rows of b are not contiguous; `high`, `wide`: how many rows and columns it takes
  * with other vectors. */
 static int is_ours(size rows, size columns, size depth, int turned, size width, size high, size wide)
 {
-    const int longer = longer_vectors();
-    if (longer < 0 || (longer == 0 && (double)rows * columns * depth > MODERATE)) return 0;
-    if (longer > 0 || kernels->gemm_columns_bytes != 64) return rows >= high && columns >= wide && depth >= SHALLOW;
+    const int longer = longer_vectors(), bytes = (int)kernels->gemm_columns_bytes / 2;
+    const int few = turned && columns >= NARROW && has_few(rows, depth);
+    if (longer < 0 || (longer == 0 && !few && (double)rows * columns * depth > MODERATE)) return 0;
+    if (longer == 0 && bytes == 64 && are_small(rows, columns, depth, turned)) return 0;
+    if (longer > 0 || bytes == 64) return few || (rows >= (longer ? high : FEW) && columns >= wide && depth >= SHALLOW);
     if (rows < FEW || !depth || columns < NARROW || (columns < THIN && rows > ROWS_OF_NARROW)) return 0;
     if (rows >= THIN || rows % 4 || depth == 1) return 1;
-    return turned ? depth >= 16 * rows || width == sizeof(float) : depth <= PRODUCT_DEPTH; /* few.inc.h, or tiles */
+    return turned ? few || width == sizeof(float) : depth <= PRODUCT_DEPTH; /* few.inc.h, or tiles */
 }
 
 /* Nanoseconds of a product in a stack, however small: packing, edges. */
@@ -146,7 +163,7 @@ static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b, PyAr
     if (PyArray_STRIDE(out, 1) != width) return 0;
     struct product_job job = {.v = {rows, columns, depth, PyArray_DATA(a), PyArray_DATA(b), PyArray_DATA(out), PyArray_STRIDE(a, 0) / width,
                                PyArray_STRIDE(a, 1) / width, PyArray_STRIDE(b, 0) / width, PyArray_STRIDE(b, 1) / width,
-                               PyArray_STRIDE(out, 0) / width, bias ? PyArray_DATA(bias) : NULL}};
+                               PyArray_STRIDE(out, 0) / width, bias ? PyArray_DATA(bias) : NULL, has_few(rows, depth)}};
     job.width = width;
     job.by_rows = rows > columns; /* each thread packs the whole of the other side */
     const size high = kernels->gemm_rows, wide = kernels->gemm_columns_bytes / width;
@@ -277,7 +294,7 @@ static PyObject *stacked(PyObject *module, PyObject *const *args, Py_ssize_t cou
     for (int k = 0; k < axes; k++) shape[k] = job.stack.length[k], items *= shape[k];
     shape[axes] = rows, shape[axes + 1] = columns;
     job.one = (struct product){.rows = rows, .columns = columns, .depth = depth, .a_row = steps[0][0], .a_column = steps[0][1],
-                               .b_row = steps[1][0], .b_column = steps[1][1], .c_row = columns};
+                               .b_row = steps[1][0], .b_column = steps[1][1], .c_row = columns, .few = has_few(rows, depth)};
     PyArrayObject *out = new_like(in[0], axes + 2, shape);
     if (!out || !items) return (PyObject *)out;
     job.work_bytes = packed_bytes(rows, columns, depth, width);

@@ -18,6 +18,7 @@ SHAPES = [
     (24, 16, 24), (65, 300, 33), (130, 257, 70), (129, 256, 513), (300, 513, 40),
     (2, 300, 9), (3, 70, 31), (4, 301, 10), (5, 95, 6), (7, 150, 13), (8, 130, 3), (16, 520, 7), (14, 2100, 5),
     (3, 1, 40), (70, 1, 5),
+    (32, 600, 21), (33, 600, 21), (51, 900, 10), (62, 1100, 30), (64, 1024, 23), (64, 1030, 5), (47, 2500, 4),
     (12, 8, 70), (12, 9, 70), (13, 15, 140), (16, 31, 140), (17, 264, 140), (33, 320, 140), (18, 600, 200),
 ]
 
@@ -101,11 +102,11 @@ def test_rows_that_fill_no_tile(dtype, columns):
 def test_few_rows_of_a_transposed_matrix(dtype):
     """They are added up in lanes: each row alike however many there are, and no less exactly than by BLAS."""
     rng = np.random.default_rng(10)
-    a, b = rng.standard_normal((16, 1003)).astype(dtype), rng.standard_normal((45, 1003)).astype(dtype)
+    a, b = rng.standard_normal((32, 1003)).astype(dtype), rng.standard_normal((45, 1003)).astype(dtype)
     exact = np.dot(a.astype(np.longdouble), b.T.astype(np.longdouble))
     found = native.tiled_product(a, b.T)
     assert np.square(found - exact).mean() <= 1.5 * np.square(a @ b.T - exact).mean()
-    for rows in range(2, 16):
+    for rows in range(2, 32):
         np.testing.assert_array_equal(native.tiled_product(a[:rows], b.T), found[:rows])
 
 
@@ -158,6 +159,12 @@ def test_threads_do_not_change_the_numbers():
         for x, weight in ((a, b.T.copy()), (b.T.copy(), a)):
             bias = rng.standard_normal(len(weight)).astype(np.float32)
             np.testing.assert_array_equal(native.linear(x, weight, bias), native.linear(x, weight, None) + bias)
+        for rows in (9, 32, 61, 64, 100):
+            x, weight = rng.standard_normal((rows, 2100)), rng.standard_normal((7, 2100))
+            K.set_num_threads(1)
+            one = native.tiled_product(x, weight.T)
+            K.set_num_threads(4)
+            np.testing.assert_array_equal(native.tiled_product(x, weight.T), one)
     finally:
         K.set_num_threads(before)
 
