@@ -187,12 +187,19 @@ static void F(gemm)(REAL *restrict c, size c_row, const REAL *restrict a, size a
     } while ((p += DEPTH) < depth);
 }
 
-/* c += a b, b in panels. */
-static void F(gemm_packed)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, const REAL *restrict packed,
-                           size rows, size columns, size depth)
+/* c = a b, plus what is given, b in panels. */
+static void F(gemm_onto)(REAL *c, size c_row, const REAL *plus, size plus_row, const REAL *restrict a, size a_row,
+                         const REAL *restrict packed, size rows, size columns, size depth)
 {
     for (size j = 0; j < columns; j += GEMM_COLUMNS, packed += depth * GEMM_COLUMNS)
-        F(gemm_panel)(c + j, c_row, a, a_row, 1, packed, rows, columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS, depth, c + j, c_row);
+        F(gemm_panel)(c + j, c_row, a, a_row, 1, packed, rows, columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS, depth,
+                      plus ? plus + j : NULL, plus_row);
+}
+
+/* c += a b, b in panels. */
+static void F(gemm_packed)(REAL *c, size c_row, const REAL *restrict a, size a_row, const REAL *restrict packed, size rows, size columns, size depth)
+{
+    F(gemm_onto)(c, c_row, c, c_row, a, a_row, packed, rows, columns, depth);
 }
 
 #ifdef TURNS

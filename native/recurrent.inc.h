@@ -4,10 +4,20 @@
  * LSTM (gates i, f, g, o) and GRU (r, z, n) leave the activated gates, four parts a row, for their gradients: the GRU's
  * fourth is what the state contributes to n. */
 
-/* to += rows of numbers times the weight, in panels. */
-#define TIMES_WEIGHT(to, columns, from, depth)                                                                       \
-    if (v->by_pairs) v->by_pairs((float *)(to), columns, (const float *)(from), depth, v->packed, (uint16_t *)v->narrow + begin * ((depth) + (depth) % 2), rows, columns, depth); \
-    else F(gemm_packed)(to, columns, from, depth, v->packed, rows, columns, depth)
+/* to = rows of numbers times the weight, in panels, plus rows `plus_row` apart (the same for all with 0; none with NULL). */
+#define TIMES_WEIGHT(to, columns, plus, plus_row, from, depth)                                                       \
+    if (v->by_pairs) {                                                                                               \
+        F(rows_of)(to, plus, plus_row, rows, columns);                                                               \
+        v->by_pairs((float *)(to), columns, (const float *)(from), depth, v->packed, (uint16_t *)v->narrow + begin * ((depth) + (depth) % 2), rows, columns, depth); \
+    } else F(gemm_onto)(to, columns, plus, plus_row, from, depth, v->packed, rows, columns, depth)
+
+static void F(rows_of)(REAL *to, const REAL *from, size from_row, size rows, size columns)
+{
+    for (size r = 0; r < rows; r++, to += columns) {
+        if (!from) memset(to, 0, columns * sizeof(REAL));
+        else if (to != from + r * from_row) memcpy(to, from + r * from_row, columns * sizeof(REAL));
+    }
+}
 
 #define STEPS(order)                                                                                                 \
     for (size k = 0; k < v->steps; k++) {                                                                            \
@@ -22,8 +32,7 @@ static void F(lstm_rows)(const struct recurrent *v, size begin, size end)
     REAL *state = (REAL *)v->h + begin * n, *memory = (REAL *)v->c + begin * n;
     STEPS(k)
         REAL *act = (REAL *)v->act + row * 4 * n;
-        memcpy(act, (const REAL *)v->gates + row * 4 * n, rows * 4 * n * sizeof(REAL));
-        TIMES_WEIGHT(act, 4 * n, state, n);
+        TIMES_WEIGHT(act, 4 * n, (const REAL *)v->gates + row * 4 * n, 4 * n, state, n);
         for (size r = 0; r < rows; r++, act += 4 * n) {
             REAL *restrict cell = (REAL *)v->cells + (row + r) * n, *restrict out = (REAL *)v->output + (row + r) * n;
             REAL *restrict h = state + r * n, *restrict c = memory + r * n;
@@ -60,7 +69,7 @@ static void F(lstm_grad_rows)(const struct recurrent *v, size begin, size end)
                 dh[i] = 0;
             }
         }
-        TIMES_WEIGHT(grad_h, n, (const REAL *)v->gates + row * 4 * n, 4 * n);
+        TIMES_WEIGHT(grad_h, n, grad_h, n, (const REAL *)v->gates + row * 4 * n, 4 * n);
     }
 }
 
@@ -69,11 +78,7 @@ static void F(gru_rows)(const struct recurrent *v, size begin, size end)
     const size n = v->hidden;
     REAL *state = (REAL *)v->h + begin * n, *own = (REAL *)v->work + begin * 3 * n;
     STEPS(k)
-        for (size r = 0; r < rows; r++) {
-            if (v->bias) memcpy(own + r * 3 * n, v->bias, 3 * n * sizeof(REAL));
-            else memset(own + r * 3 * n, 0, 3 * n * sizeof(REAL));
-        }
-        TIMES_WEIGHT(own, 3 * n, state, n);
+        TIMES_WEIGHT(own, 3 * n, (const REAL *)v->bias, 0, state, n);
         for (size r = 0; r < rows; r++) {
             const REAL *restrict x = (const REAL *)v->gates + (row + r) * 3 * n, *restrict mine = own + r * 3 * n;
             REAL *restrict act = (REAL *)v->act + (row + r) * 4 * n, *restrict out = (REAL *)v->output + (row + r) * n, *restrict h = state + r * n;
@@ -109,7 +114,7 @@ static void F(gru_grad_rows)(const struct recurrent *v, size begin, size end)
                 dh[i] *= keep;
             }
         }
-        TIMES_WEIGHT(grad_h, n, (const REAL *)v->own + row * 3 * n, 3 * n);
+        TIMES_WEIGHT(grad_h, n, grad_h, n, (const REAL *)v->own + row * 3 * n, 3 * n);
     }
 }
 
@@ -119,8 +124,7 @@ static void F(elman_rows)(const struct recurrent *v, size begin, size end)
     REAL *state = (REAL *)v->h + begin * n;
     STEPS(k)
         REAL *out = (REAL *)v->output + row * n;
-        memcpy(out, (const REAL *)v->gates + row * n, rows * n * sizeof(REAL));
-        TIMES_WEIGHT(out, n, state, n);
+        TIMES_WEIGHT(out, n, (const REAL *)v->gates + row * n, n, state, n);
         if (v->relu) for (size i = 0; i < rows * n; i++) out[i] = out[i] < 0 ? 0 : out[i];
         else for (size i = 0; i < rows * n; i++) out[i] = F(tanh)(out[i]);
         memcpy(state, out, rows * n * sizeof(REAL));
@@ -138,7 +142,7 @@ static void F(elman_grad_rows)(const struct recurrent *v, size begin, size end)
         if (v->relu) for (size i = 0; i < rows * n; i++) d[i] = out[i] > 0 ? grad_h[i] : 0;
         else for (size i = 0; i < rows * n; i++) d[i] = grad_h[i] * (ONE - out[i] * out[i]);
         memset(grad_h, 0, rows * n * sizeof(REAL));
-        TIMES_WEIGHT(grad_h, n, d, n);
+        TIMES_WEIGHT(grad_h, n, grad_h, n, d, n);
     }
 }
 #include "recurrent_twice.inc.h"
