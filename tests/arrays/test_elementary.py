@@ -101,7 +101,7 @@ def test_whole_logarithms_are_whole(dtype):
     twos = np.arange(-149 if dtype == np.float32 else -1074, 128)
     np.testing.assert_array_equal(K.log2(np.ldexp(dtype(1), twos).astype(dtype)), twos)
     tens = np.arange(11 if dtype == np.float32 else 23)
-    np.testing.assert_array_equal(K.log10(np.array([10.0**k for k in tens], dtype)), tens)
+    agree(K.log10(np.array([10.0**k for k in tens], dtype)), tens.astype(dtype), 0 if K.available else 1)  # or NumPy's
 
 
 @pytest.mark.parametrize("dtype", REALS)
@@ -128,7 +128,13 @@ def test_layouts(name, dtype):
     want = kernel(*args)
     np.testing.assert_array_equal(kernel(*[np.repeat(a, 2, 1)[:, ::2] for a in args]), want)
     np.testing.assert_array_equal(kernel(*[a.T for a in args]).T, want)
-    np.testing.assert_array_equal(kernel(*[a[::-1, ::-1] for a in args])[::-1, ::-1], want)
+    backwards, theirs = [a[::-1, ::-1] for a in args], getattr(np, name, kernel)
+    with np.errstate(all="ignore"):
+        alike = np.array_equal(theirs(*backwards)[::-1, ::-1], theirs(*args), equal_nan=True)
+    if alike:
+        np.testing.assert_array_equal(kernel(*backwards)[::-1, ::-1], want)
+    else:  # with AVX-512 NumPy has vectors for lines, and none for what it reads backwards
+        agree(kernel(*backwards)[::-1, ::-1], want, 4)
     np.testing.assert_array_equal(kernel(*[a[:0] for a in args]), want[:0])
     np.testing.assert_array_equal(kernel(*[a[2:3, 3:9] for a in args]), want[2:3, 3:9])
     if count == 2:

@@ -71,7 +71,9 @@ def test_odd_values_as_the_definition(name, dtype):
     finite = np.isfinite(want)
     if name in ORTHOGONAL:  # what was much larger on the way leaves its rounding errors
         finite &= np.abs(args[0]) <= 1
-    agree(name, got[finite], want[finite], 200)
+    if name == "gammaincc":  # one less a number near it
+        finite &= np.abs(want) > 1e-9
+    agree(name, got[finite], want[finite], 1000 if name == "gammainc" else 200)  # an exponent of hundreds
 
 
 @pytest.mark.parametrize("name", [*BESSEL, "ndtri", "gammainc", "gammaincc", "zeta", *ORTHOGONAL])
