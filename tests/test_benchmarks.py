@@ -83,7 +83,7 @@ def test_a_machine_is_its_processor_instruction_set_and_generation() -> None:
 
 
 def test_gate_holds_a_machine_to_the_most_exact_name() -> None:
-    written = dict.fromkeys(("a, avx2", "a, avx512, family 26", "a, avx512, family 26 model 2"), {"ratios": {}})
+    written: dict[str, Any] = {name: {} for name in ("a, avx2", "a, avx512, family 26", "a, avx512, family 26 model 2")}
     assert gate.recorded_as(written, "a, avx2, family 25 model 1") == "a, avx2"
     assert gate.recorded_as(written, "a, avx512, family 26 model 2") == "a, avx512, family 26 model 2"
     assert gate.recorded_as(written, "a, avx512, family 26 model 21") == "a, avx512, family 26"
