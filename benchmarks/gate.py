@@ -127,7 +127,8 @@ def record(runs: int) -> None:
 
 def recorded_as(written: dict[str, Any], machine: str) -> str | None:
     """The name of a machine's record: its own, or the beginning of it (without the processor's model, say)."""
-    return max((name for name in written if f"{machine} ".startswith((f"{name} ", f"{name},"))), key=len, default=None)
+    names = (name for name in written if f"{machine} ".startswith((f"{name} ", f"{name},")))
+    return max(names, key=len, default=None)
 
 
 def allowed(written: dict[str, Any], machine: str) -> tuple[dict[str, float], float]:
