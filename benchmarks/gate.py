@@ -145,8 +145,8 @@ def gate(written: dict[str, Any], names: list[str]) -> int:
     machine = here()
     recorded, slack = allowed(written, machine)
     known = [name for name in names if name in recorded]
-    print(f"{len(known)} workloads; a ratio may be {slack:g} times the recorded one"
-        + ("" if recorded_as(written, machine) else f" (the highest of {'; '.join(written)}; this is {machine})"), flush=True)
+    others = "" if recorded_as(written, machine) else f" (the highest of {'; '.join(written)}; this is {machine})"
+    print(f"{len(known)} workloads; a ratio may be {slack:g} times the recorded one{others}", flush=True)
     failed = slower(recorded, known, slack)
     for name, ratios in failed.items():
         print(f"slower: {name}: ratio {', '.join(f'{r:.2f}' for r in ratios)}, recorded {recorded[name]:.2f}")
