@@ -414,7 +414,11 @@ static int steps_between(const Operation *self, const struct call *c, PyArrayObj
         operands++, before = a;
     }
     memset(all, 1, sizeof all);
-    if (!operands || (alike && memory_order(before, all, order))) return 0;
+    if (!operands) return 0;
+    if (alike && memory_order(before, all, order)) { /* without gaps */
+        for (int d = 0; d < n; d++) strides[d] = PyArray_STRIDE(before, d) / PyArray_ITEMSIZE(before) * PyArray_ITEMSIZE(y);
+        return 1;
+    }
     order_of(steps, operands, PyArray_DIMS(y), n, order);
     npy_intp step = PyArray_ITEMSIZE(y);
     for (int i = 0; i < n; i++) strides[order[i]] = step, step *= PyArray_DIM(y, order[i]);
