@@ -470,8 +470,8 @@ ends_at: Any = getattr(kernels._native, "ends_at", _ends_at)
 def nodes_leading_to(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:
     """The nodes below ``roots`` from which others of ``targets`` can be reached."""
     needed: set[Node] = set()
-    # oldest first: inputs before their users
-    for node in sorted(reachable_nodes(roots), key=_by_sequence, reverse=True):
+    below = reachable_nodes(roots, oldest=max(map(_by_sequence, targets), default=0))  # what is older leads to none
+    for node in sorted(below, key=_by_sequence, reverse=True):  # oldest first: inputs before their users
         for edge in node.edges:
             if edge is not None and (edge[0] in needed or edge[0] in targets):
                 needed.add(node)
@@ -479,15 +479,15 @@ def nodes_leading_to(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:
     return needed
 
 
-def reachable_nodes(roots: Iterable[Edge], ends: Any = ()) -> set[Node]:
-    """All nodes that can be reached from ``roots``, they included, without going on from ``ends``."""
+def reachable_nodes(roots: Iterable[Edge], ends: Any = (), oldest: float = inf) -> set[Node]:
+    """All nodes that can be reached from ``roots``, they included, without going on from ``ends`` or as old ones."""
     seen: set[Node] = set()
     stack = [node for node, _ in roots]
     while stack:
         node = stack.pop()
         if node not in seen:
             seen.add(node)
-            if node in ends:
+            if node in ends or node.seq >= oldest:
                 continue
             stack += [e[0] for e in node.edges if e is not None and e[0] not in seen]
     return seen
