@@ -62,10 +62,10 @@ static inline size tile_columns(const struct conv *v)
 {
     return kernels->gemm_columns_bytes / v->width;
 }
-/* Whether tiles are of vectors of 32 bytes or fewer, which some costs were measured for apart. */
+/* Whether tiles are of vectors of 32 bytes or fewer, or computed by such, which some costs were measured for apart. */
 static inline int are_narrow(void)
 {
-    return kernels->gemm_columns_bytes <= 64;
+    return kernels->gemm_columns_bytes <= 64 || halves_vectors;
 }
 static inline size tiles_of(size count, size tile)
 {

@@ -598,5 +598,7 @@ extern const struct kernels kernels_avx2, kernels_avx512;
 
 /* The table in use. */
 extern const struct kernels *kernels;
+/* Whether the processor computes vectors of 64 bytes in two halves, so that they do no more than those of 32. */
+extern int halves_vectors;
 
 #endif

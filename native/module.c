@@ -4,7 +4,22 @@
 
 #include "pool.h"
 
+#ifdef WENGERT_X86_LEVELS
+#include <cpuid.h>
+#endif
+
 const struct kernels *kernels = &kernels_baseline;
+int halves_vectors = 0;
+
+#ifdef WENGERT_X86_LEVELS
+/* Family 25 of AMD (the fourth generation; the fifth has units of 64 bytes). */
+static int is_of_halves(void)
+{
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_AMD_ebx || !__get_cpuid(1, &a, &b, &c, &d)) return 0;
+    return (a >> 8 & 15) + (a >> 20 & 255) == 25;
+}
+#endif
 
 /* Choose the best table this processor can run, or the one that WENGERT_ISA names if it can run that. */
 static void choose_instruction_set(void)
@@ -15,8 +30,9 @@ static void choose_instruction_set(void)
     const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     const int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (avx512 && (!wanted || !strcmp(wanted, "avx512"))) kernels = &kernels_avx512;
-    else if (avx2 && (!wanted || strcmp(wanted, "baseline"))) kernels = &kernels_avx2;
+    if (avx512 && (!wanted || !strcmp(wanted, "avx512"))) {
+        kernels = &kernels_avx512, halves_vectors = is_of_halves();
+    } else if (avx2 && (!wanted || strcmp(wanted, "baseline"))) kernels = &kernels_avx2;
 #endif
 }
 
@@ -73,7 +89,7 @@ PyMODINIT_FUNC PyInit__kernels(void)
         PyModule_AddFunctions(module, sorting_methods) < 0 || PyModule_AddFunctions(module, distances_methods) < 0 ||
         PyModule_AddFunctions(module, groups_methods) < 0 || PyModule_AddFunctions(module, adaptive_methods) < 0 ||
         PyModule_AddFunctions(module, margins_methods) < 0 || PyModule_AddFunctions(module, lazy_methods) < 0 ||
-        PyModule_AddStringConstant(module, "instruction_set", kernels->name) < 0 ||
+        PyModule_AddStringConstant(module, "instruction_set", kernels->name) < 0 || PyModule_AddIntConstant(module, "halves_vectors", halves_vectors) < 0 ||
         elementwise_init(module) < 0 || fast_init(module) < 0 || memory_init(module) < 0 || node_init(module) < 0 || tape_init(module) < 0 || hidden_init(module) < 0 ||
         composed_init(module) < 0) {
         Py_DECREF(module);

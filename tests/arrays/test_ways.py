@@ -15,7 +15,7 @@ from wengert.arrays import kernels as K
 
 pytestmark = pytest.mark.skipif(not K.available, reason="there is one way without the native kernels")
 
-#: By instruction set and layer (as in ``benchmarks.convolutions``) the ways of the results, of the gradient in the
+#: By instruction set (whose vectors a processor may compute in halves) and layer (as in ``benchmarks.convolutions``) the ways of the results, of the gradient in the
 #: images and of that in the filters, where ``benchmarks.ways`` measured them to be faster than all others by a tenth.
 FASTEST: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
     "avx512": {
@@ -41,6 +41,21 @@ FASTEST: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
         "transposed 2x2/2 64-32, 32": (None, None, "tiles"),
         "depthwise 3x3 512, 14": ("depthwise", "depthwise", "depthwise"),
     },
+    "avx512 in halves": {
+        "1x1 512-2048, 7": ("packed", None, None),
+        "3x3 64, 56": ("winograd", "winograd", "winograd"),
+        "3x3/2 64-128, 56": ("winograd", "winograd", "winograd"),
+        "3x3 256, 14": ("winograd", "winograd", "winograd"),
+        "3x3/2 256-512, 14": (None, None, "columns"),
+        "3x3 512, 2": ("packed", None, "columns"),
+        "3x3 256, 4": ("winograd", "winograd", "winograd"),
+        "3x3 3-64, 32": ("in place", None, "tiles"),
+        "3x3 16, 32": (None, "in place", "tiles"),
+        "32 groups 3x3 128, 28": ("in place", "in place", "dots"),
+        "transposed 4x4/2 64-1, 14": (None, "folded", "tiles"),
+        "transposed 2x2/2 64-32, 32": (None, "folded", "tiles"),
+        "7x7/2 3-64, 224": (None, "folded", "tiles"),
+    },
     "avx2": {
         "1x1 256-64, 56": ("packed", "packed", None),
         "1x1 64-256, 56": ("packed", "packed", None),
@@ -62,7 +77,7 @@ PROGRAM = """
 import json, sys
 from benchmarks.ways import calls
 from wengert.arrays import _kernels as native
-if native.instruction_set == sys.argv[2]:
+if native.instruction_set + " in halves" * native.halves_vectors == sys.argv[2]:
     found = {}
     for name in json.loads(sys.argv[1]):
         for what, call in calls(name).items():
@@ -76,7 +91,7 @@ if native.instruction_set == sys.argv[2]:
 def test_what_was_measured_to_be_fastest_is_chosen(level: str) -> None:
     fastest = FASTEST[level]
     done = subprocess.run([sys.executable, "-c", PROGRAM, json.dumps(list(fastest)), level], check=True, timeout=300,
-        capture_output=True, text=True, env={**os.environ, "WENGERT_ISA": level})
+        capture_output=True, text=True, env={**os.environ, "WENGERT_ISA": level.split()[0]})
     if not done.stdout:
         pytest.skip(f"the processor has no {level}")
     found = json.loads(done.stdout)
