@@ -39,6 +39,7 @@ typedef void convert(void *to, const void *from, size n);
     LONG_TYPES(X, NPY_UINT8, uint8_t, x) LONG_TYPES(X, NPY_INT32, int32_t, x) SHORT_TYPES(X, NPY_INT64, int64_t, x) \
     SHORT_TYPES(X, NPY_FLOAT, float, x) SHORT_TYPES(X, NPY_DOUBLE, double, x)                                       \
     LONG_TYPES(X, NPY_BOOL, npy_bool, x != 0) REAL_TYPES(X, NPY_BOOL, npy_bool, x != 0)                             \
+    REAL_TYPES(X, NPY_INT32, int32_t, x) REAL_TYPES(X, NPY_INT64, int64_t, x)                                       \
     X(NPY_FLOAT, float, NPY_DOUBLE, double, x) X(NPY_DOUBLE, double, NPY_FLOAT, float, x)
 
 #define DEFINE(FROM, F, TO, T, expression) DEFINE_BOTH(FROM##_to_##TO, F, T, expression)
@@ -96,6 +97,41 @@ static void cast_task(void *context, size begin, size end, int chunk)
     cast_block(job, job->to + begin * width, begin, end - begin);
 }
 
+/* The loop of a job from one type to another; 0 where there is none. */
+static int choose(struct cast_job *job, int from, int to)
+{
+    if (to == NPY_FLOAT && from == NPY_HALF) job->widen = kernels->widen_half;
+    else if (to == NPY_FLOAT && is_brain(from)) job->widen = kernels->widen_brain;
+    else if (from == NPY_FLOAT && to == NPY_HALF) job->narrow = kernels->narrow_half;
+    else if (from == NPY_FLOAT && is_brain(to)) job->narrow = kernels->narrow_brain;
+    else job->convert = convert_between(from, to);
+    return job->widen || job->narrow || job->convert;
+}
+
+static void run_cast(struct cast_job *job, size n)
+{
+    job->streamed = stream_worth(n * (job->to_width + job->from_width));
+    if (n < WORTH_RELEASING) {
+        cast_task(job, 0, n, 0);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(cast_task, job, n, pool_chunks(n, 0.1));
+    Py_END_ALLOW_THREADS
+}
+
+int casts_memory(int from, int to)
+{
+    struct cast_job job = {0};
+    return choose(&job, from, to);
+}
+
+void cast_memory(void *to, int to_type, size to_width, const void *from, int from_type, size from_width, size n)
+{
+    struct cast_job job = {.to = to, .from = from, .to_width = to_width, .from_width = from_width};
+    if (choose(&job, from_type, to_type)) run_cast(&job, n);
+}
+
 /* cast(x, dtype) -> a new array in C order */
 PyObject *cast_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -105,11 +141,7 @@ PyObject *cast_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count
     PyArrayObject *x = (PyArrayObject *)args[0];
     const int from = PyArray_TYPE(x), to = ((PyArray_Descr *)args[1])->type_num;
     struct cast_job job = {0};
-    if (to == NPY_FLOAT && from == NPY_HALF) job.widen = kernels->widen_half;
-    else if (to == NPY_FLOAT && is_brain(from)) job.widen = kernels->widen_brain;
-    else if (from == NPY_FLOAT && to == NPY_HALF) job.narrow = kernels->narrow_half;
-    else if (from == NPY_FLOAT && is_brain(to)) job.narrow = kernels->narrow_brain;
-    else if (!(job.convert = convert_between(from, to))) NOT_HANDLED();
+    if (!choose(&job, from, to)) NOT_HANDLED();
     if (!PyArray_ISCARRAY_RO(x) || PyDataType_ISBYTESWAPPED((PyArray_Descr *)args[1])) NOT_HANDLED();
     Py_INCREF(args[1]);
     PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)args[1], PyArray_NDIM(x),
@@ -117,15 +149,7 @@ PyObject *cast_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count
     if (!out) return NULL;
     job.to = PyArray_BYTES(out), job.from = PyArray_BYTES(x);
     job.to_width = PyArray_ITEMSIZE(out), job.from_width = PyArray_ITEMSIZE(x);
-    const size n = PyArray_SIZE(x);
-    job.streamed = stream_worth(n * (job.to_width + job.from_width));
-    if (n < WORTH_RELEASING) {
-        cast_task(&job, 0, n, 0);
-        return (PyObject *)out;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    pool_run(cast_task, &job, n, pool_chunks(n, 0.1));
-    Py_END_ALLOW_THREADS
+    run_cast(&job, PyArray_SIZE(x));
     return (PyObject *)out;
 }
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { MANY = 1 << 20 }; /* elements that are counted while other threads wait, and counts */
+enum { MANY = 1 << 20, FEW = 1 << 12 }; /* MANY: elements that are counted while other threads wait, and counts */
 
 #define DEFINE_DIAGONAL(TYPE, WIDE)                                                          \
     static void diagonal_##TYPE(PyArrayObject *a, TYPE *to, npy_intp n)                      \
@@ -33,11 +33,30 @@ PyObject *trace_forward(PyArrayObject *a, PyObject *const *args)
     return (PyObject *)y;
 }
 
-/* bincount(input, weights, minlength): without weights */
+/* The sums of the weights of each count, in double precision; of float32 rounded in the end. */
+static PyObject *weighed(const int64_t *x, PyArrayObject *weights, npy_intp n, npy_intp counts)
+{
+    PyArrayObject *y = (PyArrayObject *)PyArray_ZEROS(1, &counts, NPY_DOUBLE, 0);
+    double *to = y ? PyArray_DATA(y) : NULL;
+    const void *w = PyArray_DATA(weights);
+    const int single = PyArray_TYPE(weights) == NPY_FLOAT;
+    if (single)
+        for (npy_intp i = 0; y && i < n; i++) to[x[i]] += ((const float *)w)[i];
+    else
+        for (npy_intp i = 0; y && i < n; i++) to[x[i]] += ((const double *)w)[i];
+    if (y && single) Py_SETREF(y, (PyArrayObject *)PyArray_Cast(y, NPY_FLOAT));
+    return (PyObject *)y;
+}
+
+/* bincount(input, weights, minlength) */
 PyObject *bincount_forward(PyArrayObject *a, PyObject *const *args)
 {
     const npy_intp n = PyArray_SIZE(a);
-    if (PyArray_TYPE(a) != NPY_INT64 || PyArray_NDIM(a) != 1 || !PyArray_ISCARRAY_RO(a) || n > MANY || args[1] != Py_None || !PyLong_CheckExact(args[2])) return NULL;
+    if (PyArray_TYPE(a) != NPY_INT64 || PyArray_NDIM(a) != 1 || !PyArray_ISCARRAY_RO(a) || n > MANY || !PyLong_CheckExact(args[2])) return NULL;
+    PyArrayObject *weights = args[1] == Py_None ? NULL : (PyArrayObject *)args[1];
+    if (weights && (!n || !PyArray_CheckExact(args[1]) || !PyArray_ISCARRAY_RO(weights) || !PyArray_SAMESHAPE(a, weights) ||
+                    (PyArray_TYPE(weights) != NPY_FLOAT && PyArray_TYPE(weights) != NPY_DOUBLE)))
+        return NULL;
     npy_intp counts = PyLong_AsSsize_t(args[2]);
     if (counts < 0 || counts > MANY) return NULL;
     const int64_t *x = PyArray_DATA(a);
@@ -45,9 +64,80 @@ PyObject *bincount_forward(PyArrayObject *a, PyObject *const *args)
         if (x[i] < 0 || x[i] >= MANY) return NULL;
         if (x[i] >= counts) counts = x[i] + 1;
     }
+    if (weights) return weighed(x, weights, n, counts);
     PyArrayObject *y = (PyArrayObject *)PyArray_ZEROS(1, &counts, NPY_INT64, 0);
     int64_t *to = y ? PyArray_DATA(y) : NULL;
     for (npy_intp i = 0; y && i < n; i++) to[x[i]]++;
+    return (PyObject *)y;
+}
+
+/* Where runs of equal numbers begin, to `values`; the number of each one's run and how long the runs are, where there is memory for it. */
+#define DEFINE_RUNS(TYPE)                                                                             \
+    static npy_intp runs_##TYPE(const TYPE *x, npy_intp n, TYPE *values, int64_t *of, int64_t *lengths) \
+    {                                                                                                 \
+        npy_intp found = 0;                                                                           \
+        for (npy_intp i = 0; i < n; i++) {                                                            \
+            const int begins = !i || x[i] != x[i - 1];                                                \
+            if (begins) values[found++] = x[i];                                                       \
+            if (of) of[i] = found - 1;                                                                \
+            if (lengths && begins) lengths[found - 1] = i;                                            \
+        }                                                                                             \
+        for (npy_intp r = 0; lengths && r < found; r++) lengths[r] = (r + 1 < found ? lengths[r + 1] : n) - lengths[r]; \
+        return found;                                                                                 \
+    }
+DEFINE_RUNS(float)
+DEFINE_RUNS(double)
+DEFINE_RUNS(int64_t)
+
+/* The first n of a vector. */
+static PyObject *first_of(PyArrayObject *whole, npy_intp n)
+{
+    PyArrayObject *part = whole ? (PyArrayObject *)PyArray_SimpleNew(1, &n, PyArray_TYPE(whole)) : NULL;
+    if (part) memcpy(PyArray_DATA(part), PyArray_DATA(whole), PyArray_NBYTES(part));
+    return (PyObject *)part;
+}
+
+/* unique_consecutive(input, dim, return_inverse, return_counts) */
+PyObject *runs_forward(PyArrayObject *a, PyObject *const *args)
+{
+    const npy_intp n = PyArray_SIZE(a), none = 0;
+    const int type = PyArray_TYPE(a), inverse = args[2] == Py_True, counts = args[3] == Py_True;
+    if (n > FEW && !inverse && !counts) return NULL; /* which NumPy finds in vectors */
+    if (args[1] != Py_None || !n || n > MANY || !PyArray_ISCARRAY_RO(a) || (type != NPY_FLOAT && type != NPY_DOUBLE && type != NPY_INT64)) return NULL;
+    PyArrayObject *values = (PyArrayObject *)PyArray_SimpleNew(1, &n, type), *lengths = (PyArrayObject *)PyArray_SimpleNew(1, counts ? &n : &none, NPY_INT64);
+    PyArrayObject *of = (PyArrayObject *)(inverse ? PyArray_SimpleNew(PyArray_NDIM(a), PyArray_DIMS(a), NPY_INT64) : PyArray_SimpleNew(1, &none, NPY_INT64));
+    PyObject *found = NULL;
+    if (values && lengths && of) {
+        const void *x = PyArray_DATA(a);
+        int64_t *to = inverse ? PyArray_DATA(of) : NULL, *many = counts ? PyArray_DATA(lengths) : NULL;
+        const npy_intp runs = type == NPY_FLOAT ? runs_float(x, n, PyArray_DATA(values), to, many) : type == NPY_DOUBLE ? runs_double(x, n, PyArray_DATA(values), to, many) : runs_int64_t(x, n, PyArray_DATA(values), to, many);
+        PyObject *first = first_of(values, runs), *each = first_of(lengths, counts ? runs : 0);
+        if (first && each) found = PyTuple_Pack(3, first, of, each);
+        Py_XDECREF(first);
+        Py_XDECREF(each);
+    }
+    Py_XDECREF(values);
+    Py_XDECREF(lengths);
+    Py_XDECREF(of);
+    return found;
+}
+
+/* repeat_places(repeats, output_size) */
+PyObject *repeat_places_forward(PyArrayObject *a, PyObject *const *args)
+{
+    const npy_intp n = PyArray_SIZE(a);
+    const int64_t *x = PyArray_DATA(a);
+    npy_intp total = 0;
+    (void)args;
+    if (PyArray_TYPE(a) != NPY_INT64 || PyArray_NDIM(a) != 1 || !PyArray_ISCARRAY_RO(a) || n > MANY) return NULL;
+    for (npy_intp i = 0; i < n; i++) {
+        if (x[i] < 0 || x[i] > MANY || total > 4 * (npy_intp)MANY) return NULL;
+        total += x[i];
+    }
+    PyArrayObject *y = (PyArrayObject *)PyArray_SimpleNew(1, &total, NPY_INT64);
+    int64_t *to = y ? PyArray_DATA(y) : NULL;
+    for (npy_intp i = 0; y && i < n; i++)
+        for (int64_t k = 0; k < x[i]; k++) *to++ = i;
     return (PyObject *)y;
 }
 

@@ -52,8 +52,6 @@ static PyObject *place(PyArrayObject *a, PyObject *const *args, int least)
     return found;
 }
 
-static PyObject *largest(PyArrayObject *a, PyObject *const *args) { return (void)args, extreme(a, 0); }
-static PyObject *least(PyArrayObject *a, PyObject *const *args) { return (void)args, extreme(a, 1); }
 static PyObject *largest_place(PyArrayObject *a, PyObject *const *args) { return place(a, args, 0); }
 static PyObject *least_place(PyArrayObject *a, PyObject *const *args) { return place(a, args, 1); }
 
@@ -162,15 +160,13 @@ static PyObject *deviation(PyArrayObject *a, PyObject *const *args) { return spr
 static PyObject *variance_and_mean(PyArrayObject *a, PyObject *const *args) { return spread(a, args, 0, 1); }
 static PyObject *deviation_and_mean(PyArrayObject *a, PyObject *const *args) { return spread(a, args, 1, 1); }
 
-/* amax(input, dim, keepdim) */
-static PyObject *extremes(PyArrayObject *a, PyObject *const *args, int least)
+static PyObject *extremes_of(PyArrayObject *a, PyObject *dims, PyObject *keep, int least)
 {
     struct lines l = {.ndim = PyArray_NDIM(a)};
     char gone[NPY_MAXDIMS] = {0};
-    if ((PyArray_TYPE(a) != NPY_FLOAT && PyArray_TYPE(a) != NPY_DOUBLE) || !PyBool_Check(args[2])) return NULL;
     const int few = PyArray_SIZE(a) <= FEW && PyArray_IS_C_CONTIGUOUS(a);
-    if (few ? !lines_of(a, args[1], &l) : !axes_of(args[1], &l)) return NULL;
-    PyArrayObject *y = reduced(a, &l, args[2] == Py_True);
+    if (few ? !lines_of(a, dims, &l) : !axes_of(dims, &l)) return NULL;
+    PyArrayObject *y = reduced(a, &l, keep == Py_True);
     for (int d = l.axis; d <= l.last; d++) gone[d] = 1;
     if (y && !few && !extremes_between(a, y, gone, least)) Py_CLEAR(y);
     if (!y || !few) return (PyObject *)y;
@@ -179,8 +175,24 @@ static PyObject *extremes(PyArrayObject *a, PyObject *const *args, int least)
     return (PyObject *)y;
 }
 
+/* amax(input, dim, keepdim) */
+static PyObject *extremes(PyArrayObject *a, PyObject *const *args, int least)
+{
+    if ((PyArray_TYPE(a) != NPY_FLOAT && PyArray_TYPE(a) != NPY_DOUBLE) || !PyArray_SIZE(a) || !PyBool_Check(args[2])) return NULL;
+    return reduced_in_memory_order(extremes_of, a, args[1], args[2], least);
+}
+
 static PyObject *largest_along(PyArrayObject *a, PyObject *const *args) { return extremes(a, args, 0); }
 static PyObject *least_along(PyArrayObject *a, PyObject *const *args) { return extremes(a, args, 1); }
+
+/* max_all(input) */
+static PyObject *extreme_of_all(PyArrayObject *a, int least)
+{
+    PyObject *found = extreme(a, least), *const every[] = {(PyObject *)a, Py_None, Py_False};
+    return found || PyErr_Occurred() ? found : extremes(a, every, least);
+}
+static PyObject *largest(PyArrayObject *a, PyObject *const *args) { return (void)args, extreme_of_all(a, 0); }
+static PyObject *least(PyArrayObject *a, PyObject *const *args) { return (void)args, extreme_of_all(a, 1); }
 
 /* ---- other places ---- */
 
@@ -232,34 +244,6 @@ static PyObject *gathered(PyArrayObject *a, PyObject *const *args)
     return (PyObject *)y;
 }
 
-/* flip(input, dims) */
-static PyObject *flipped(PyArrayObject *a, PyObject *const *args)
-{
-    const int ndim = PyArray_NDIM(a);
-    const npy_intp width = PyArray_ITEMSIZE(a), size = PyArray_SIZE(a);
-    npy_intp steps[NPY_MAXDIMS], place[NPY_MAXDIMS] = {0};
-    if (size > FEW || !PyArray_IS_C_CONTIGUOUS(a) || !PyTuple_CheckExact(args[1])) return NULL;
-    memcpy(steps, PyArray_STRIDES(a), ndim * sizeof *steps);
-    const char *from = PyArray_BYTES(a);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[1]); i++) {
-        PyObject *dim = PyTuple_GET_ITEM(args[1], i);
-        const int axis = PyLong_CheckExact(dim) ? axis_of(dim, ndim) : -1;
-        if (axis < 0 || steps[axis] < 0) return NULL;
-        from += (PyArray_DIM(a, axis) - 1) * steps[axis], steps[axis] = -steps[axis];
-    }
-    PyArrayObject *y = new_of(a, ndim, PyArray_DIMS(a));
-    char *to = y ? PyArray_BYTES(y) : NULL;
-    for (npy_intp i = 0; y && i < size; i++, to += width) {
-        move_one(to, from, width);
-        for (int d = ndim - 1; d >= 0; d--) {
-            from += steps[d];
-            if (++place[d] < PyArray_DIM(a, d)) break;
-            from -= place[d] * steps[d], place[d] = 0;
-        }
-    }
-    return (PyObject *)y;
-}
-
 /* roll(input, shifts, dims): by one number along one dimension */
 static PyObject *rolled(PyArrayObject *a, PyObject *const *args)
 {
@@ -306,8 +290,10 @@ static PyObject *clamped_reals(PyArrayObject *a, PyObject *const *args)
     enum { QUICKLY = 1 << 15 };
     const npy_intp n = PyArray_SIZE(a);
     double least = -NPY_INFINITY, most = NPY_INFINITY;
-    if (n > QUICKLY || !PyArray_ISCARRAY_RO(a) || (args[1] == Py_None && args[2] == Py_None) || !is_limit(args[1], &least) || !is_limit(args[2], &most)) return NULL;
-    PyArrayObject *y = new_of(a, PyArray_NDIM(a), PyArray_DIMS(a));
+    if (n > QUICKLY || !PyArray_ISNOTSWAPPED(a) || (args[1] == Py_None && args[2] == Py_None) || !is_limit(args[1], &least) || !is_limit(args[2], &most)) return NULL;
+    const int rows = PyArray_ISCARRAY_RO(a);
+    PyArrayObject *y = rows ? new_of(a, PyArray_NDIM(a), PyArray_DIMS(a)) : (PyArrayObject *)laid_copy(a);
+    if (y && !rows) a = y; /* whose numbers are in the order in which they lie */
     if (y && PyArray_TYPE(a) == NPY_FLOAT) CLAMP_REALS(float)
     else if (y) CLAMP_REALS(double)
     return (PyObject *)y;
@@ -493,10 +479,11 @@ static PyObject *any_of(PyArrayObject *a, PyObject *const *args) { return truth(
 /* cast(input, dtype) */
 static PyObject *cast(PyArrayObject *a, PyObject *const *args)
 {
-    if (!PyArray_DescrCheck(args[1]) || PyArray_SIZE(a) > FEW || !PyArray_ISCARRAY_RO(a)) return NULL;
+    if (!PyArray_DescrCheck(args[1])) return NULL;
     PyArray_Descr *d = (PyArray_Descr *)args[1];
+    if (PyArray_SIZE(a) > FEW || !PyArray_ISCARRAY_RO(a)) return laid_cast(a, d);
     const int from = PyArray_TYPE(a);
-    if (!PyArray_ISNBO(d->byteorder) || (d->type_num != NPY_FLOAT && d->type_num != NPY_DOUBLE && d->type_num != NPY_INT64)) return NULL;
+    if (!PyArray_ISNBO(d->byteorder) || (d->type_num != NPY_FLOAT && d->type_num != NPY_DOUBLE && d->type_num != NPY_INT64)) return laid_cast(a, d);
     if (from != NPY_FLOAT && from != NPY_DOUBLE && from != NPY_INT64 && from != NPY_INT32 && from != NPY_BOOL) return NULL;
     npy_intp step = PyArray_ITEMSIZE(a);
     for (int k = PyArray_NDIM(a) - 1; k >= 0; k--) { /* of dimensions of one, too: the result has the same steps */
@@ -606,10 +593,10 @@ view_forward early_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
         {"max_all", largest}, {"min_all", least}, {"argmax", largest_place}, {"argmin", least_place},
-        {"var", variance}, {"std", deviation}, {"var_mean", variance_and_mean}, {"std_mean", deviation_and_mean}, {"amax", largest_along}, {"amin", least_along}, {"gather", gathered}, {"flip", flipped}, {"roll", rolled},
+        {"var", variance}, {"std", deviation}, {"var_mean", variance_and_mean}, {"std_mean", deviation_and_mean}, {"amax", largest_along}, {"amin", least_along}, {"gather", gathered}, {"roll", rolled},
         {"clamp", clamped}, {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"one_hot", one_hot}, {"pad_reflect2", reflected},
         {"pad_replicate2", replicated}, {"aminmax", least_and_largest}, {"heaviside", step}, {"diag_embed", embedded}, {"all", all_of}, {"any", any_of}, {"cast", cast}, {"bmm", products},
-        {"trace", trace_forward}, {"bincount", bincount_forward}, {"histc", histc_forward}};
+        {"trace", trace_forward}, {"bincount", bincount_forward}, {"histc", histc_forward}, {"repeat_places", repeat_places_forward}, {"unique_consecutive", runs_forward}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;

@@ -140,7 +140,8 @@ static PyObject *filled_with(PyObject *const *args, Py_ssize_t count, int of_num
         if (!at.tensor || !has_array(args[1])) NOT_HANDLED();
         like = (PyArrayObject *)SLOT(args[1], at.data);
     }
-    if (args[2] == Py_None && (!like || !PyArray_IS_C_CONTIGUOUS(like))) NOT_HANDLED();
+    if (args[2] == Py_None && !like) NOT_HANDLED();
+    const int laid = args[2] == Py_None && !PyArray_IS_C_CONTIGUOUS(like);
     const int ndim = args[2] == Py_None ? PyArray_NDIM(like) : read_sizes(args[2], !of_number, shape);
     if (ndim < 0 || !read_state(&s)) NOT_HANDLED();
     if (args[2] == Py_None) memcpy(shape, PyArray_DIMS(like), ndim * sizeof *shape);
@@ -152,7 +153,14 @@ static PyObject *filled_with(PyObject *const *args, Py_ssize_t count, int of_num
     npy_intp total = 1;
     for (int i = 0; i < ndim; i++) total *= shape[i];
     if (!d) goto done;
-    if (PyLong_CheckExact(args[0]) && PyLong_AsLong(args[0]) == 0) made = (PyArrayObject *)PyArray_Zeros(ndim, shape, d, 0);
+    const int zeros = PyLong_CheckExact(args[0]) && PyLong_AsLong(args[0]) == 0;
+    if (laid && total <= MANY) {
+        made = laid_like(like, d);
+        Py_DECREF(d);
+        if (made && zeros) memset(PyArray_DATA(made), 0, PyArray_NBYTES(made));
+        else if (made && args[0] != Py_None && !fill(made, args[0])) Py_CLEAR(made);
+    } else if (laid) Py_DECREF(d);
+    else if (zeros) made = (PyArrayObject *)PyArray_Zeros(ndim, shape, d, 0);
     else if (total > MANY && args[0] != Py_None) Py_DECREF(d);
     else {
         made = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, NULL, NULL, 0, NULL);

@@ -69,6 +69,10 @@ void fast_run(struct fast_job *job, double cost, size total, size bytes);
 /* Copy an array of at most MAX_AXES axes to where `to` is, with those steps; its elements have 1, 2, 4, 8 or 16 bytes. */
 void fast_copy(PyArrayObject *x, char *to, const npy_intp *strides);
 
+/* Whether there is a loop that turns numbers of one type into those of another, and `n` of them turned. casts.c */
+int casts_memory(int from, int to);
+void cast_memory(void *to, int to_type, size to_width, const void *from, int from_type, size from_width, size n);
+
 /* A Python number as an element of `type` (floating, real); -1 if it is something else. */
 int fast_write_number(PyObject *number, int type, void *to);
 

@@ -53,44 +53,52 @@ static void copy_task(void *context, size begin, size end, int chunk)
     }
 }
 
-/* in_order(x): a new array in C order with the values of x, which is in another one */
-static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static int is_movable(PyArrayObject *x)
 {
-    (void)module;
-    if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
-    if (!PyArray_CheckExact(args[0])) NOT_HANDLED();
-    PyArrayObject *x = (PyArrayObject *)args[0];
-    struct copy_job job = {.width = PyArray_ITEMSIZE(x)};
-    const int ndim = PyArray_NDIM(x), last = ndim - 1;
-    if (ndim < 1 || ndim > MAX_AXES || !PyArray_SIZE(x) || PyDataType_REFCHK(PyArray_DESCR(x)) || !PyArray_ISALIGNED(x) ||
-        (job.width & (job.width - 1)) || job.width > 16 || !job.width)
-        NOT_HANDLED();
+    const int width = PyArray_ITEMSIZE(x), ndim = PyArray_NDIM(x);
+    return ndim >= 1 && ndim <= MAX_AXES && PyArray_SIZE(x) && !PyDataType_REFCHK(PyArray_DESCR(x)) && PyArray_ISALIGNED(x) && !(width & (width - 1)) && width <= 16 && width;
+}
+
+int layout_into(PyArrayObject *x, char *to)
+{
+    struct copy_job job = {.width = PyArray_ITEMSIZE(x), .from = PyArray_BYTES(x), .to = to};
+    const int last = PyArray_NDIM(x) - 1;
+    npy_intp steps[MAX_AXES], step = job.width;
+    if (!is_movable(x)) return 0;
+    for (int k = last; k >= 0; k--) steps[k] = step, step *= PyArray_DIM(x, k);
     int axis = job.width == 1 || job.width == 16 || PyArray_DIM(x, last) < TILE || PyArray_STRIDE(x, last) == job.width || !PyArray_STRIDE(x, last) ? -1 : last - 1;
     while (axis >= 0 && (PyArray_STRIDE(x, axis) != job.width || PyArray_DIM(x, axis) < TILE)) axis--;
-    Py_INCREF(PyArray_DESCR(x));
-    PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, PyArray_DIMS(x), NULL,
-                                                               NULL, 0, NULL);
-    if (!out) return NULL;
-    const int turned = turn_in_order(x, PyArray_BYTES(out));
-    if (turned < 0) Py_CLEAR(out);
-    if (turned) return (PyObject *)out;
+    const int turned = turn_in_order(x, to);
+    if (turned) return turned;
     if (axis < 0) {
-        fast_copy(x, PyArray_BYTES(out), PyArray_STRIDES(out));
-        return (PyObject *)out;
+        fast_copy(x, to, steps);
+        return 1;
     }
-    job.from = PyArray_BYTES(x), job.to = PyArray_BYTES(out);
     job.rows = PyArray_DIM(x, last), job.from_row = PyArray_STRIDE(x, last);
-    job.columns = PyArray_DIM(x, axis), job.to_column = PyArray_STRIDE(out, axis);
+    job.columns = PyArray_DIM(x, axis), job.to_column = steps[axis];
     job.tiles = (job.columns + TILE - 1) / TILE;
     size items = job.tiles;
     for (int k = 0; k < last; k++) {
         if (k == axis) continue;
         job.shape[job.outer] = PyArray_DIM(x, k), items *= PyArray_DIM(x, k);
-        job.from_stride[job.outer] = PyArray_STRIDE(x, k), job.to_stride[job.outer++] = PyArray_STRIDE(out, k);
+        job.from_stride[job.outer] = PyArray_STRIDE(x, k), job.to_stride[job.outer++] = steps[k];
     }
     Py_BEGIN_ALLOW_THREADS
     pool_run(copy_task, &job, items, pool_chunks(items, 0.5 * TILE * job.rows));
     Py_END_ALLOW_THREADS
+    return 1;
+}
+
+/* in_order(x): a new array in C order with the values of x, which is in another one */
+static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    if (!PyArray_CheckExact(args[0]) || !is_movable(x)) NOT_HANDLED();
+    Py_INCREF(PyArray_DESCR(x));
+    PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), PyArray_NDIM(x), PyArray_DIMS(x), NULL, NULL, 0, NULL);
+    if (out && layout_into(x, PyArray_BYTES(out)) < 0) Py_CLEAR(out);
     return (PyObject *)out;
 }
 
@@ -249,7 +257,12 @@ static PyObject *triangle(PyObject *module, PyObject *const *args, Py_ssize_t co
     const int ndim = PyArray_NDIM(x);
     const Py_ssize_t diagonal = PyLong_AsSsize_t(args[1]);
     if (diagonal == -1 && PyErr_Occurred()) PyErr_Clear();
-    else if (ndim >= 2 && PyArray_IS_C_CONTIGUOUS(x) && !PyDataType_REFCHK(PyArray_DESCR(x)) && llabs(diagonal) <= MOST) {
+    else if (ndim >= 2 && !PyArray_IS_C_CONTIGUOUS(x) && PyArray_SIZE(x)) {
+        PyObject *const row[] = {layout_rows(args[0]), args[1], args[2]};
+        PyObject *found = row[0] ? triangle(NULL, row, 3) : NULL;
+        Py_XDECREF(row[0]);
+        return found;
+    } else if (ndim >= 2 && PyArray_IS_C_CONTIGUOUS(x) && !PyDataType_REFCHK(PyArray_DESCR(x)) && llabs(diagonal) <= MOST) {
         Py_INCREF(PyArray_DESCR(x));
         PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, PyArray_DIMS(x), NULL,
                                                                    NULL, 0, NULL);

@@ -83,7 +83,7 @@ PyMODINIT_FUNC PyInit__kernels(void)
         PyModule_AddFunctions(module, frames_methods) < 0 || PyModule_AddFunctions(module, sampling_methods) < 0 ||
         PyModule_AddFunctions(module, matrices_methods) < 0 || PyModule_AddFunctions(module, alignments_methods) < 0 ||
         PyModule_AddFunctions(module, extremes_methods) < 0 || PyModule_AddFunctions(module, bessel_methods) < 0 || PyModule_AddFunctions(module, logsumexp_methods) < 0 ||
-        PyModule_AddFunctions(module, ranks_methods) < 0 || PyModule_AddFunctions(module, brain_methods) < 0 || PyModule_AddFunctions(module, views_methods) < 0 ||
+        PyModule_AddFunctions(module, ranks_methods) < 0 || PyModule_AddFunctions(module, brain_methods) < 0 || PyModule_AddFunctions(module, views_methods) < 0 || PyModule_AddFunctions(module, writes_methods) < 0 ||
         PyModule_AddFunctions(module, brain_conv_methods) < 0 || PyModule_AddFunctions(module, fourier_methods) < 0 ||
         PyModule_AddFunctions(module, sums_methods) < 0 || PyModule_AddFunctions(module, lapack_methods) < 0 || PyModule_AddFunctions(module, factories_methods) < 0 ||
         PyModule_AddFunctions(module, sorting_methods) < 0 || PyModule_AddFunctions(module, distances_methods) < 0 ||

@@ -268,6 +268,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     if (!self->early && !writes) self->early = early_forward_of(self->name);
     if (!self->early && !writes) self->early = direct_forward_of(self->name);
     if (!self->early && !writes) self->early = places_forward_of(self->name);
+    if (!self->early && !writes) self->early = laid_forward_of(self->name);
     if (!writes && PyUnicode_CompareWithASCIIString(self->name, "cat") == 0) self->row = cat_forward;
     if (self->params < 0 || self->floats < 0 || self->wrt < 0 || self->live < 0 || self->saved < 0 || self->consts < 0) {
         Py_DECREF(self);

@@ -171,12 +171,26 @@ view_forward early_forward_of(PyObject *name);
 view_forward direct_forward_of(PyObject *name);
 view_forward places_forward_of(PyObject *name);
 
+/* Forwards that laid.c knows; a new array of the shape of `a` without gaps, its axes in memory in the order of those of `a`, and the numbers
+ * in another type in such a one, NULL (perhaps with an error) where its steps do not say it; whether each place of the memory of `a` is taken once. */
+view_forward laid_forward_of(PyObject *name);
+PyArrayObject *laid_like(PyArrayObject *a, PyArray_Descr *d);
+PyObject *laid_copy(PyArrayObject *a);
+PyObject *laid_cast(PyArrayObject *a, PyArray_Descr *d);
+int is_gapless(PyArrayObject *a);
+
+/* A reduction of an array in C order, and of any: in the order in which it lies in memory. laid.c */
+typedef PyObject *(*reduction)(PyArrayObject *a, PyObject *dims, PyObject *keep, int which);
+PyObject *reduced_in_memory_order(reduction f, PyArrayObject *a, PyObject *dims, PyObject *keep, int which);
+
 /* The forward of `cat` for arrays of one type, given a list of them and where; NULL, perhaps with an error, where Python's has to. layout.c */
 PyObject *cat_forward(PyObject *const *raw);
 
 /* Forwards that early.c knows. counts.c */
 PyObject *trace_forward(PyArrayObject *a, PyObject *const *args);
 PyObject *bincount_forward(PyArrayObject *a, PyObject *const *args);
+PyObject *runs_forward(PyArrayObject *a, PyObject *const *args);
+PyObject *repeat_places_forward(PyArrayObject *a, PyObject *const *args);
 PyObject *histc_forward(PyArrayObject *a, PyObject *const *args);
 
 /* Kernels that direct.c calls, with their arguments in order; and places(mask): the places where it is true, an array for each axis. */
@@ -186,6 +200,8 @@ PyObject *max_pool_values(PyObject *module, PyObject *const *args, Py_ssize_t co
 PyObject *im2col(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* windows.c */
 PyObject *softmax(PyObject *module, PyObject *const *args, Py_ssize_t count);         /* rows.c */
 PyObject *log_softmax(PyObject *module, PyObject *const *args, Py_ssize_t count);     /* rows.c */
+PyObject *sum_kernel(PyObject *module, PyObject *const *args, Py_ssize_t count);      /* sums.c */
+PyObject *mean_kernel(PyObject *module, PyObject *const *args, Py_ssize_t count);     /* sums.c */
 PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* places.c */
 PyObject *top_places(PyObject *module, PyObject *const *args, Py_ssize_t count);      /* ranks.c */
 PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t count);      /* lines.c */

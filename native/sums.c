@@ -258,16 +258,16 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total tota
 }
 
 #define TOTAL(name, total)                                                              \
-    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)    \
+    PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)           \
     {                                                                                   \
         (void)module;                                                                   \
         return reduce(args, count, total);                                              \
     }
-TOTAL(sum, SUM)
-TOTAL(mean, MEAN)
-TOTAL(norm, NORM)
-TOTAL(product, PRODUCT)
-TOTAL(sum_of_numbers, NUMBERS)
+TOTAL(sum_kernel, SUM)
+TOTAL(mean_kernel, MEAN)
+static TOTAL(norm, NORM)
+static TOTAL(product, PRODUCT)
+static TOTAL(sum_of_numbers, NUMBERS)
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef sums_methods[] = {METHOD(sum), METHOD(mean), METHOD(norm), METHOD(product), METHOD(sum_of_numbers), {NULL, NULL, 0, NULL}};
+PyMethodDef sums_methods[] = {{"sum", (PyCFunction)(void (*)(void))sum_kernel, METH_FASTCALL, NULL}, {"mean", (PyCFunction)(void (*)(void))mean_kernel, METH_FASTCALL, NULL}, METHOD(norm), METHOD(product), METHOD(sum_of_numbers), {NULL, NULL, 0, NULL}};

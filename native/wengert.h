@@ -33,12 +33,13 @@ extern PyMethodDef rows_methods[], channels_methods[], windows_methods[], shortc
 extern PyMethodDef padding_methods[];
 extern PyMethodDef casts_methods[], layout_methods[], lines_methods[], pools_methods[], random_methods[], attention_methods[], conv_methods[];
 extern PyMethodDef matrices_methods[], sampling_methods[], frames_methods[], recurrent_methods[], product_methods[], folds_methods[], context_methods[];
-extern PyMethodDef alignments_methods[], logsumexp_methods[], extremes_methods[], bessel_methods[], ranks_methods[], brain_methods[], views_methods[], brain_conv_methods[], fourier_methods[], sums_methods[], lapack_methods[], factories_methods[];
+extern PyMethodDef alignments_methods[], logsumexp_methods[], extremes_methods[], bessel_methods[], ranks_methods[], brain_methods[], views_methods[], writes_methods[], brain_conv_methods[], fourier_methods[], sums_methods[], lapack_methods[], factories_methods[];
 extern PyMethodDef sorting_methods[], distances_methods[], groups_methods[], adaptive_methods[], margins_methods[], lazy_methods[];
 
 PyObject *cast_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count); /* casts.c */
 
 PyObject *layout_rows(PyObject *array); /* a new array in C order; layout.c */
+int layout_into(PyArrayObject *x, char *to); /* the same to memory for it; 0 with nothing done where NumPy has to, -1 with an error */
 
 /* Images whose channels, axis 1, are innermost in memory: whether they are, without gaps; a new array of such; and a new reference to the
  * array, if it is one, or to a copy. */

@@ -160,8 +160,9 @@ static int copied(PyArrayObject *target, PyArrayObject *y)
     fast_extent(y, &begin, &end);
     fast_extent(target, &target_begin, &target_end);
     if (begin < target_end && target_begin < end) return PyArray_CopyInto(target, y);
-    fast_copy(y, PyArray_BYTES(target), PyArray_STRIDES(target));
-    return 0;
+    const int done = PyArray_IS_C_CONTIGUOUS(target) && !PyArray_IS_C_CONTIGUOUS(y) ? layout_into(y, PyArray_BYTES(target)) : 0;
+    if (!done) fast_copy(y, PyArray_BYTES(target), PyArray_STRIDES(target));
+    return done < 0 ? -1 : 0;
 }
 
 union element {
@@ -290,6 +291,41 @@ int write_part(PyObject *target, PyArrayObject *part, PyObject *value)
     return same ? count_write(target) : 0; /* x[2:] += 1 ends with this write, of what is there already */
 }
 
+/* What the in-place form that runs in this thread is about to write to: to_write gives that array itself, not a copy. */
+static _Thread_local PyArrayObject *about_to_be_written = NULL;
+
+/* Whether an argument besides the first lies in the target's memory. */
+static int meets_others(const Operation *self, const struct call *c, PyArrayObject *target)
+{
+    for (int i = 1; i < self->params; i++) {
+        const int list = PyList_CheckExact(c->args[i]) || PyTuple_CheckExact(c->args[i]);
+        for (Py_ssize_t k = 0; k < (list ? PySequence_Fast_GET_SIZE(c->args[i]) : 1); k++) {
+            PyObject *t = list ? PySequence_Fast_GET_ITEM(c->args[i], k) : c->args[i];
+            if (PyObject_TypeCheck(t, (PyTypeObject *)at.tensor) && (!has_array(t) || may_overlap((PyArrayObject *)SLOT(t, at.data), target))) return 1;
+        }
+    }
+    return 0;
+}
+
+/* to_write(x, order): a copy to write to, or x itself if the in-place form is about to write there: where a forward changes a part of its
+ * first argument, after it has seen that nothing is wrong */
+static PyObject *to_write(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    if (!about_to_be_written || args[0] != (PyObject *)about_to_be_written) NOT_HANDLED();
+    return Py_NewRef(args[0]);
+}
+
+/* target(x): x itself if the in-place form is about to write there, else None: where a kernel may leave the result, which comes last */
+static PyObject *target_of(PyObject *module, PyObject *x)
+{
+    (void)module;
+    return Py_NewRef(about_to_be_written && x == (PyObject *)about_to_be_written ? x : Py_None);
+}
+
+PyMethodDef writes_methods[] = {{"target", target_of, METH_O, NULL}, {"to_write", (PyCFunction)(void (*)(void))to_write, METH_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
+
 /* The in-place form: the target, into whose memory the result has gone; NULL where it fails or the general path has to be taken. */
 PyObject *written(const Operation *self, struct call *c, int recording, int *general)
 {
@@ -302,7 +338,11 @@ PyObject *written(const Operation *self, struct call *c, int recording, int *gen
         drop_edges(&edge, 1);
     }
     PyArrayObject *target = (PyArrayObject *)SLOT(c->args[0], at.data);
-    PyObject *answer = computed(self, c, self->writes == BY_KERNEL && !(recorded && needs_first(self, c)) ? (PyObject *)target : NULL, general);
+    const int kept = recorded && needs_first(self, c);
+    PyArrayObject *before = about_to_be_written;
+    about_to_be_written = kept || !PyArray_IS_C_CONTIGUOUS(target) || meets_others(self, c, target) ? NULL : target;
+    PyObject *answer = computed(self, c, self->writes == BY_KERNEL && !kept ? (PyObject *)target : NULL, general);
+    about_to_be_written = before;
     if (answer && self->aux) Py_SETREF(answer, PySequence_GetItem(answer, 0));
     PyArrayObject *y = answer ? (PyArrayObject *)array_of(answer) : NULL;
     if (!y) return NULL;

@@ -54,7 +54,7 @@ FAMILIES = {
         "orthogonal", "singular", "symmetric", "eigen", "least_squares"),
     "alignments": ("alignment_loss", "alignment_grad"),
     "sampling": ("grid_sample", "grid_sample_grad", "resample"),
-    "layout": ("cast", "in_order", "restrided", "triangle", "pieces", "joined", "padded",
+    "layout": ("cast", "in_order", "restrided", "target", "to_write", "triangle", "pieces", "joined", "padded",
         "triangle_places"),
     "draws": ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs",
         "fill_permutation", "fill_integers"),

@@ -547,16 +547,20 @@ def brain_product(a: Array, b: Array, bias: Array | None = None) -> Array:
 
 def triangle(x: Array, diagonal: int, upper: bool) -> Array:
     value = _kernels.triangle(x, diagonal, upper)
-    if value is NotImplemented and x.ndim > 1 and x.mT.flags.c_contiguous:  # matrices that lie column by column
-        value = _kernels.triangle(x.mT, -diagonal, not upper)
-        if value is not NotImplemented:
-            return value.mT  # type: ignore[no-any-return]
     return layout.triangle(x, diagonal, upper) if value is NotImplemented else value
 
 
 def in_order(x: Array) -> Array:
     value = _kernels.in_order(x)
     return layout.in_order(x) if value is NotImplemented else value
+
+
+target = _kernels.target
+
+
+def to_write(x: Array, order: str) -> Array:
+    value = _kernels.to_write(x, order)
+    return layout.to_write(x, order) if value is NotImplemented else value
 
 
 def restrided(x: Array, shape: Ints, strides: Ints) -> Array:

@@ -471,6 +471,10 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: bool = False, memory_format: Any = None) -> Tensor:
     """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
+    if fill_value is not None:
+        found = everyday.filled(fill_value, input, None, dtype, layout, device, requires_grad, memory_format)
+        if found is not NotImplemented:
+            return found  # type: ignore[no-any-return]
     a = input._wg_data
     d = np_dtype(dtype, a.dtype)
     value = _filling("full_like", fill_value)

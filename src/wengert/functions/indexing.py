@@ -70,6 +70,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         return function("index")(self, as_indices([key]) if mask else [key], mask)
     elif kind is tuple and type(self) in classes.PLAIN and _gather(self._wg_data, key):
         return function("index")(self, [*key], False)
+    elif kind is list and (places := _listed(self, key)) is not None:
+        return function("index")(self, [places], False)
     found = _plain_key(self._wg_data.shape, key if kind is tuple else (key,))
     if found is not None:
         return function("basic_index" if kind is slice else _STEP.get(found[1], "basic_index"))(self, found[0])
@@ -90,6 +92,16 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         exact = all(k._wg_data.dtype == bool for k in advanced[1])
         return function("index")(out, advanced[0], exact)
     return function("basic_index" if kind is slice else "alias_index")(self, (...,)) if out is self else out
+
+
+def _listed(self: Tensor, key: list[Any]) -> Tensor | None:
+    """A list of integers as indices of a plain tensor; None of others."""
+    if type(self) not in classes.PLAIN or set(map(type, key)) != {int} or type(self._wg_data) is not np.ndarray:
+        return None
+    try:
+        return Tensor._wg_wrap(np.array(key, np.int64)) if self._wg_data.ndim else None
+    except OverflowError:
+        return None
 
 
 def _gathers(a: Any, key: Any) -> bool:
@@ -313,6 +325,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     if _write_plainly(self, key, value):
         return
+    if type(key) is list:
+        key = key if (places := _listed(self, key)) is None else places
     if (type(key) in classes.PLAIN and type(self) in classes.PLAIN and _gathers(self._wg_data, key._wg_data)
             and (type(value) is float or type(value) in classes.PLAIN)):
         _put(self, (as_indices([key]), [key]), value)

@@ -73,7 +73,7 @@ def _within(input: Any, low: Any, high: Any) -> Any:
     if low > high:
         raise as_is(ValueError("min_val cannot be greater than max_val"))
     if input.dtype.kind in "fV":
-        return K.hardtanh(input, low, high)
+        return K.hardtanh(input, low, high, out=K.target(input))
     _ordered(input, "Bool", "hardtanh")
     if input.dtype.kind == "u" and low < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
@@ -91,13 +91,13 @@ def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
           inplace=True)
 def leaky_relu(input: Array, negative_slope=0.01):
     """``x`` where positive, else ``negative_slope * x``."""
-    return K.leaky_relu(floating("leaky_relu_cpu", input), negative_slope)
+    return K.leaky_relu(floating("leaky_relu_cpu", input), negative_slope, out=K.target(input))
 
 
 def _elu(input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     d = floating("elu_cpu", input).dtype.type
     if input_scale >= 0:
-        return K.elu(input, alpha * scale, scale, input_scale)
+        return K.elu(input, alpha * scale, scale, input_scale, out=K.target(input))
     low = np.expm1(np.minimum(input, 0) * d(input_scale)) * d(alpha * scale)
     return np.where(input > 0, input * d(scale), low).astype(input.dtype, copy=False)
 

@@ -234,8 +234,16 @@ def _written(write: Any, out: Any, d: int, index: Any, values: Any) -> Any:
         raise
 
 
+def _to_write(input: Any, d: int, index: Any) -> Any:
+    """What is written to along a dimension. Places in the memory of the user are looked at before the first write."""
+    out = K.to_write(input, "C")
+    if out is input and input.ndim:
+        inside(index, input.shape[d], d)
+    return out
+
+
 def _put(input: Any, d: int, index: Any, value: Any) -> Any:
-    out = as_copy(input, order="C")
+    out = _to_write(input, d, index)
     if index.size:
         rows, index = (out, index) if out.ndim else (out.reshape(1), index.reshape(-1))
         if value.ndim and value.shape != index.shape:
@@ -281,7 +289,7 @@ def scatter_add(input: Array, dim, index: Array, src: Array):
     quick = _quick(input, axis(dim, input.ndim), index)
     line = _of_slices(index, input.shape, axis(dim, input.ndim))
     d, index, src = _ready("scatter_add", input, dim, index, src, not quick and line is None)
-    out = as_copy(input, order="C")
+    out = _to_write(input, d, index)
     if line is not None:
         inside(line, input.shape[d], d)
         return add_rows(out, d, whole("scatter_add", line), src)
@@ -309,7 +317,8 @@ def _start(reduce: str, d: Any) -> Any:
 def _reduced(input: Any, dim: Any, index: Any, src: Any, reduce: str, include_self: Any) -> Any:
     quick = _quick(input, axis(dim, input.ndim), index)
     dim, index, src = _ready("scatter", input, dim, index, src, not quick)
-    out = as_copy(input, wide_type(input.dtype) or input.dtype, order="C")
+    wide = wide_type(input.dtype)
+    out = _to_write(input, dim, index) if wide is None else as_copy(input, wide, order="C")
     if not index.size:
         return out.astype(input.dtype)
     if quick:
@@ -467,7 +476,7 @@ def put(input: Array, index: Array, source: Array, accumulate=False):
     if not accumulate:
         alert("put_")
     places = _flat("put", input, index).reshape(-1)
-    out = as_copy(input, order="C")
+    out = K.to_write(input, "C")
     if accumulate:
         return add_flat(out, places, source.reshape(-1)) if places.size else out
     out.reshape(-1)[places] = source.reshape(-1)

@@ -122,7 +122,7 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
         raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size "
             f"{n}")
     source = source if alpha == 1 else source * dt.as_number(alpha).astype(source.dtype)
-    out = as_copy(input, order="C")
+    out = K.to_write(input, "C")
     if input.ndim:
         return add_rows(out, d, index, source)
     return add_rows(out.reshape(1), d, index, source.reshape(1)).reshape(())
@@ -159,7 +159,7 @@ def index_copy(input: Array, dim, index: Array, source: Array):
 
 
 def _slices_set(input: Any, d: int, index: Any, value: Any) -> Any:
-    out = as_copy(input)
+    out = K.to_write(input, "K")
     key: Any = (*(slice(None),) * d, index)
     (out if out.ndim else out.reshape(1))[key] = value
     return out

@@ -193,4 +193,7 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1):
     if input.dtype.kind in "biu" and (isinstance(beta, float) or isinstance(alpha, float)):
         which = "beta" if isinstance(beta, float) else "alpha"
         raise RuntimeError(f"For integral input tensors, argument {which} must not be a floating point number.")
+    shape = (*vec1.shape, *vec2.shape)
+    if type(beta) in (int, float) and beta == 1 and input.shape == shape and input.dtype.char in "fd":
+        return K.scaled_product(input, vec1[:, None], vec2, alpha, out=K.target(input))
     return _plus_product(input, np.multiply.outer(vec1, vec2), beta, alpha)

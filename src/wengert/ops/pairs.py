@@ -39,7 +39,7 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     if input.dtype.kind == "b":
         raise NotImplementedError('"addcmul_cpu_out" not implemented for \'Bool\'')
     if input.dtype.char in "fd":
-        return K.scaled_product(input, tensor1, tensor2, value)
+        return K.scaled_product(input, tensor1, tensor2, value, out=K.target(input))
     product = K.multiply(tensor1, tensor2)
     if value != 1:
         product = product * number(value, product.dtype)
@@ -64,7 +64,7 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value=1):
         raise RuntimeError(_WHOLE_QUOTIENT)
     input, tensor1, tensor2 = to_common_dtype(input, tensor1, tensor2)
     if input.dtype.char in "fd":
-        return K.scaled_quotient(input, tensor1, tensor2, value)
+        return K.scaled_quotient(input, tensor1, tensor2, value, out=K.target(input))
     quotient = tensor1 / tensor2
     return np.add(input, quotient if value == 1 else quotient * number(value, quotient.dtype))
 
@@ -76,7 +76,7 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
     if input.dtype.kind in "iub":
         raise unsupported("lerp_kernel_scalar", input.dtype)
     if input.dtype.char in "fd" or (type(weight) is not np.ndarray and input.dtype.kind != "c"):
-        return K.lerp(input, end, weight)
+        return K.lerp(input, end, weight, out=K.target(input))
     step = end - input
     if type(weight) is not np.ndarray:
         near, rest = abs(weight) < 0.5, 1 - weight

@@ -111,11 +111,12 @@ def _times_alpha(input: Any, other: Any, alpha: Any) -> Any:
 
 
 def _scaled(input: Any, other: Any, alpha: Any, sign: int) -> Any:
-    """``input`` and ``alpha`` times ``other``, with that sign; of 16 bits computed in float32 and rounded once."""
-    if (type(alpha) in (int, float) and type(input) is type(other) is np.ndarray and dt.is_half(input.dtype)
+    """``input`` and ``alpha`` times ``other``, with that sign; rounded once, as PyTorch's vectors do."""
+    if (type(alpha) in (int, float) and type(input) is type(other) is np.ndarray and input.dtype.kind in "fV"
             and input.dtype == other.dtype):
-        return K.scaled_sum(input, other, sign * alpha)
-    return (np.add if sign > 0 else np.subtract)(input, _times_alpha(input, other, alpha))
+        return K.scaled_sum(input, other, sign * alpha, out=K.target(input))
+    times = _times_alpha(input, other, alpha)
+    return (np.add if sign > 0 else np.subtract)(input, times, out=K.target(input))
 
 
 def _taken_away(F: Any, g: Any, alpha: Any) -> Any:
@@ -326,7 +327,7 @@ def _within_numbers(input: Any, min: Any, max: Any) -> Any:
         return None
     if dt.is_half(input.dtype):
         low, high = -np.inf if min is None else min, np.inf if max is None else max
-        return K.hardtanh(input, low, high) if low == low and high == high else None
+        return K.hardtanh(input, low, high, out=K.target(input)) if low == low and high == high else None
     if input.dtype.kind == "f":
         exact = all(type(v) is not int or -_EXACT <= v <= _EXACT for v in (min, max))
         return _limited(input, min, max) if exact else None
@@ -364,7 +365,7 @@ def _limited(input: Any, min: Any, max: Any, numbers: bool = True) -> Any:
     if numbers and input.size > 1024:  # quicker than the two ufuncs below, but slower to start
         low, high = -np.inf if min is None else min, np.inf if max is None else max
         if low == low and high == high and input.dtype.char in "fd":
-            return K.hardtanh(input, low, high)
+            return K.hardtanh(input, low, high, out=K.target(input))
         return np.clip(input, low, high)
     if (input.dtype.kind in "iu" and input.size > 1 << 17 and type(min) is type(max) is np.ndarray
             and not min.ndim and not max.ndim):

@@ -194,7 +194,7 @@ def _numbers(input: Any, *instead: Any) -> Any:
         out = new_filled(input, np.empty, input.shape, input.dtype)
         out.real, out.imag = K.nan_to_num(input.real, *instead), K.nan_to_num(input.imag, *instead)
         return out
-    return K.nan_to_num(input, *instead) if input.dtype.kind in "fV" else input.copy()
+    return K.nan_to_num(input, *instead, out=K.target(input)) if input.dtype.kind in "fV" else input.copy()
 
 
 @operator(grad=dict(input=lambda F, g: g * (np.pi / 180)), promote="float", inplace=True, node="Deg2RadBackward0")

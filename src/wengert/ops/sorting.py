@@ -164,8 +164,9 @@ def mode(input: Array, dim=-1, keepdim=False):
     nonempty("mode", input, d)
     real("mode_cpu", input)
     rows, n = np.moveaxis(input, d, -1), input.shape[d]
-    # which of equal values is meant says PyTorch's way to sort
-    if n > 16 or (input.dtype.kind in "fV" and input.size and K.has_nan(input)):
+    native = K.available and type(input) is np.ndarray
+    # which of equal values is meant says PyTorch's way to sort, which leaves those of up to 16 in order
+    if native or n > 16 or (input.dtype.kind in "fV" and input.size and K.has_nan(input)):
         wide = np.dtype(np.int64 if input.dtype.kind in "biu" else np.float64)
         places = K.mode_places(in_rows(K.cast(rows, wide).reshape(-1, n))).reshape(rows.shape[:-1])
     else:
@@ -302,6 +303,8 @@ def _distinct(input: Any, dim: Any, inverse: bool, counts: bool) -> tuple[Any, A
     if dim is None and type(input) is not np.ndarray:
         values, places, many = np.unique(sortable(input), return_inverse=True, return_counts=True, equal_nan=False)
         return values.astype(input.dtype, copy=False), places.reshape(input.shape), many
+    if dim is None and input.dtype.kind in "iu" and (found := _distinct_among_few(input, inverse, counts)) is not None:
+        return found
     if dim is None:
         flat, none = sortable(input).reshape(-1), np.zeros(0, np.int64)
         order = flat.argsort() if inverse else None
@@ -322,6 +325,23 @@ def _distinct(input: Any, dim: Any, inverse: bool, counts: bool) -> tuple[Any, A
     return values, places.reshape(-1), many
 
 
+_WORTH_COUNTING = 512
+
+
+def _distinct_among_few(input: Any, inverse: bool, counts: bool) -> tuple[Any, Any, Any] | None:
+    """Whole numbers that lie close to each other are counted, not sorted; None of others."""
+    if input.size < _WORTH_COUNTING:
+        return None
+    least, most, none = int(input.min()), int(input.max()), np.zeros(0, np.int64)
+    if most - least > 2 * input.size or most > np.iinfo(np.int64).max:
+        return None
+    flat = input.reshape(-1).astype(np.int64) - least
+    many = np.bincount(flat)
+    values = np.flatnonzero(many)
+    places = (np.cumsum(many > 0) - 1)[flat].reshape(input.shape) if inverse else none
+    return (values + least).astype(input.dtype), places, many[values] if counts else none
+
+
 def _runs(input: Any, dim: Any, inverse: bool, counts: bool) -> tuple[Any, Any, Any]:
     d, none = None if dim is None else axis(dim, input.ndim), np.zeros(0, np.int64)
     rows = (input.reshape(-1) if d is None
@@ -333,9 +353,13 @@ def _runs(input: Any, dim: Any, inverse: bool, counts: bool) -> tuple[Any, Any, 
         new[1:] = (rows[1:] != rows[:-1]).any(1)
     places = np.cumsum(new) - 1 if inverse else none
     starts = np.flatnonzero(new) if counts or d is not None else none
-    many = np.diff(np.append(starts, len(rows))) if counts else none
+    many = none
+    if counts and len(starts):
+        many = np.empty_like(starts)
+        np.subtract(starts[1:], starts[:-1], many[:-1])
+        many[-1] = len(rows) - starts[-1]
     if d is None:
-        return rows[new], places.reshape(input.shape) if inverse else none, many
+        return rows[starts if counts else new], places.reshape(input.shape) if inverse else none, many
     return np.take(input, starts, d), places, many
 
 

@@ -421,7 +421,7 @@ def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=Fa
         raise RuntimeError("Index put requires the source and destination dtypes match, got "
             f"{scalar_name(input.dtype)} for the destination and {scalar_name(values.dtype)} for the source.")
     try:
-        return _put_at(input.copy(), indices, values, accumulate)
+        return _put_at(K.to_write(input, "C"), indices, values, accumulate)
     except (IndexError, ValueError):
         if _puts(input, indices, values):
             raise

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wengert.arrays.array_likes import as_copy
 from wengert.arrays.float8 import converted
 
 if TYPE_CHECKING:
@@ -24,6 +25,20 @@ def cast(x: Array, dtype: np.dtype[Any]) -> Array:
 def in_order(x: Array) -> Array:
     """Return a new array in C order with the values of ``x``."""
     return np.array(x, order="C")
+
+
+def target(x: Array) -> Array | None:
+    """Return natively ``x`` itself, if the in-place form of the operator that asks is about to write there: a kernel
+    may leave its result there, as ``out``, where nothing is read afterwards. Else, and here, None.
+    """
+    return None
+
+
+def to_write(x: Array, order: str) -> Array:
+    """Return a copy of ``x`` to write to; natively ``x`` itself, if the in-place form of the operator that asks is
+    about to write there. Ask after all that may be wrong has been looked at.
+    """
+    return as_copy(x, order=order)
 
 
 def pieces(x: Array, axis: int, sizes: list[int] | int | None) -> list[Array]:

@@ -1,0 +1,106 @@
+"""Results of arrays that do not lie row by row: what they are, and in which order they lie."""
+
+from __future__ import annotations
+
+import pytest
+
+VIEWS = {
+    "transposed": lambda x: x.transpose(0, 2),
+    "channels last": lambda x: x.permute(0, 2, 1),
+    "columns": lambda x: x[:, :, 1:4],
+    "every other": lambda x: x[:, ::2, ::2],
+    "one": lambda x: x[:, :1].transpose(0, 2),
+    "expanded": lambda x: x[:, :1].expand(4, 5, 6),
+    "tall": lambda x: x.reshape(12, 10).t(),
+    "many": lambda x: x.repeat(10, 4, 4).permute(2, 0, 1),
+    "many columns": lambda x: x.repeat(10, 4, 4)[:, :, 3:20],
+}
+STRIDES = {
+    "transposed": (1, 6, 30), "channels last": (30, 1, 6), "columns": (15, 3, 1), "every other": (9, 3, 1),
+    "expanded": (30, 6, 1), "tall": (1, 10), "many": (1, 480, 24), "many columns": (340, 17, 1),
+}
+LIKE = {
+    "clone": lambda x: x.clone(),
+    "double": lambda x: x.double(), "half": lambda x: x.half(), "long": lambda x: x.long(),
+    "int": lambda x: x.int(), "bool": lambda x: x.bool(), "zeros_like": lambda x: x * 0 + 0, "neg": lambda x: x.neg(),
+}
+
+
+def numbers(torch):
+    return (torch.arange(120.0) - 60).reshape(4, 5, 6)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_copies_and_casts(torch, view):
+    x = VIEWS[view](numbers(torch))
+    for name, f in LIKE.items():
+        y = f(x)
+        assert y.tolist() == f(x.contiguous()).tolist(), name
+        assert y.stride() == STRIDES.get(view, y.stride()), name
+    for name in ("zeros_like", "ones_like", "empty_like"):
+        assert getattr(torch, name)(x).stride() == STRIDES.get(view, x.clone().stride())
+    for value in (0, 2, 2.5, True, -1):
+        y = torch.full_like(x, value)
+        assert y.stride() == STRIDES.get(view, x.clone().stride()) and bool((y == value).all())
+        assert y.dtype == torch.float32
+    with pytest.raises(TypeError):
+        torch.full_like(x, None)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_flips(torch, view):
+    x = VIEWS[view](numbers(torch))
+    for dims in ((0,), (-1,), tuple(range(x.ndim)), ()):
+        y = torch.flip(x, dims)
+        key = x.contiguous()
+        for d in dims:
+            key = key.index_select(d, torch.arange(x.shape[d] - 1, -1, -1))
+        assert y.tolist() == key.tolist()
+        assert y.stride() == STRIDES.get(view, y.stride())
+    with pytest.raises(RuntimeError):
+        torch.flip(x, (0, 0))
+    with pytest.raises(IndexError):
+        torch.flip(x, (7,))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_reductions(torch, view, dtype):
+    x = VIEWS[view](numbers(torch).to(getattr(torch, dtype)))
+    rows = x.contiguous()
+    kinds = ("sum", "mean") if dtype == "complex64" else ("sum", "mean", "amax", "amin")
+    for name in kinds:
+        f = getattr(torch, name)
+        for dim in (0, -1, 1, (0, 1), (1, 0), (-1, 0), tuple(range(x.ndim)), ()):
+            for keepdim in (False, True):
+                y, wanted = f(x, dim, keepdim), f(rows, dim, keepdim)
+                assert y.shape == wanted.shape and y.dtype == wanted.dtype
+                torch.testing.assert_close(y, wanted)
+                assert y.stride() == wanted.stride() or x.ndim > 2
+        if name[0] != "a":
+            torch.testing.assert_close(f(x), f(rows))
+            with pytest.raises((RuntimeError, IndexError)):
+                f(x, (0, 0))
+            with pytest.raises(IndexError):
+                f(x, 5)
+    if dtype != "complex64":
+        assert x.max().item() == rows.max().item() and x.min().item() == rows.min().item()
+        y = x.clone()
+        y[(0,) * x.ndim] = float("nan")
+        assert y.max().isnan() and y.amin(0).isnan().sum() == 1
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_triangles(torch, view):
+    x = VIEWS[view](numbers(torch))
+    for k in (-1, 0, 2):
+        for f in (torch.tril, torch.triu):
+            y = f(x, k)
+            assert y.tolist() == f(x.contiguous(), k).tolist() and y.is_contiguous()
+
+
+def test_casts_of_what_is_no_whole_number(torch):
+    x = torch.tensor([1.9, -1.9, 0.5, -0.5, 2.0**31 - 128, -(2.0**31), 7.0] * 300)
+    assert x.int().tolist() == [int(v) for v in x.tolist()]
+    assert x.double().long().tolist() == [int(v) for v in x.tolist()]
+    assert x.reshape(7, 300).t().long().tolist() == [[int(v) for v in r] for r in x.reshape(7, 300).t().tolist()]
