@@ -15,8 +15,9 @@ from wengert.arrays import kernels as K
 
 pytestmark = pytest.mark.skipif(not K.available, reason="there is one way without the native kernels")
 
-#: By instruction set (whose vectors a processor may compute in halves) and layer (as in ``benchmarks.convolutions``) the ways of the results, of the gradient in the
-#: images and of that in the filters, where ``benchmarks.ways`` measured them to be faster than all others by a tenth.
+#: By instruction set (whose vectors a processor may compute in halves) and layer (as in ``benchmarks.convolutions``)
+#: the ways of the results, of the gradient in the images and of that in the filters, where ``benchmarks.ways`` measured
+#: them to be faster than all others by a tenth.
 FASTEST: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
     "avx512": {
         "3x3 64, 56": ("winograd", "winograd", "winograd"),
