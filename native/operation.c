@@ -196,8 +196,12 @@ done:
 
 static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
 {
-    if (PyVectorcall_NARGS(flags) != ((Operation *)callable)->params || (names && PyTuple_GET_SIZE(names))) NOT_HANDLED();
-    return perform((Operation *)callable, args, NULL);
+    const Operation *self = (Operation *)callable;
+    const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+    if (PyVectorcall_NARGS(flags) != self->params) NOT_HANDLED();
+    if (!named) return perform(self, args, NULL);
+    if (named > 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out")) NOT_HANDLED();
+    return performed_into(self, args, args[self->params]);
 }
 
 PyObject *operation_view(const Operation *self, PyObject *const *args, PyObject *view)

@@ -160,6 +160,8 @@ PyObject *ordered(const Operation *self, const struct call *c, PyObject *y);
 
 /* The in-place form: the target, into whose memory the result has gone; NULL as above. writes.c */
 PyObject *written(const Operation *self, struct call *c, int recording, int *general);
+/* What the operator gives left in the tensor `out`, which is given back; NotImplemented, with nothing changed, where the general path has to do it. writes.c */
+PyObject *performed_into(const Operation *self, PyObject *const *args, PyObject *out);
 
 /* A view that an everyday call gives, NULL where the forward in Python has to; and the C forward of an operator, or NULL. views.c */
 typedef PyObject *(*view_forward)(PyArrayObject *, PyObject *const *);

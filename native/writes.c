@@ -362,3 +362,37 @@ PyObject *written(const Operation *self, struct call *c, int recording, int *gen
     if (recorded && record_write(self, c) < 0) return NULL;
     return Py_NewRef(c->args[0]);
 }
+
+/* Whether what is written to `out` may be seen, or refused, by somebody: the general path says. */
+static int is_simple_target(const Operation *self, PyObject *const *args, PyObject *out)
+{
+    if (!is_usable(out) || SLOT(out, at.meta) != Py_None || SLOT(out, at.edge) != Py_None) return 0;
+    PyArrayObject *target = (PyArrayObject *)SLOT(out, at.data);
+    if (!PyArray_ISCARRAY(target)) return 0;
+    for (int i = 0; i < self->params; i++) {
+        const int list = PyList_CheckExact(args[i]) || PyTuple_CheckExact(args[i]);
+        for (Py_ssize_t k = 0; k < (list ? PySequence_Fast_GET_SIZE(args[i]) : 1); k++) {
+            PyObject *t = list ? PySequence_Fast_GET_ITEM(args[i], k) : args[i];
+            if (is_whole(t) && (!has_array(t) || SLOT(t, at.vc) == SLOT(out, at.vc) || may_overlap((PyArrayObject *)SLOT(t, at.data), target))) return 0;
+        }
+    }
+    return 1;
+}
+
+/* The operator with `out=`: what it gives without, copied to a tensor of that shape and type. */
+PyObject *performed_into(const Operation *self, PyObject *const *args, PyObject *out)
+{
+    PyObject *modes = NULL;
+    if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return NULL;
+    Py_DECREF(modes);
+    if ((modes != at.record && modes != at.silent) || self->writes || self->view == 'v' || self->view == 'p' || self->outputs != 1 || !is_simple_target(self, args, out)) NOT_HANDLED();
+    PyObject *t = PyObject_Vectorcall((PyObject *)self, args, self->params, NULL);
+    if (!t || t == Py_NotImplemented) return t;
+    PyArrayObject *target = (PyArrayObject *)SLOT(out, at.data), *y = has_array(t) ? (PyArrayObject *)SLOT(t, at.data) : NULL;
+    const int fits = y && SLOT(t, at.edge) == Py_None && PyArray_DESCR(y) == PyArray_DESCR(target) && PyArray_SAMESHAPE(y, target);
+    const int done = fits && copied(target, y) == 0 && count_write(out) > 0;
+    Py_DECREF(t);
+    if (done) return Py_NewRef(out);
+    if (PyErr_Occurred()) return NULL;
+    NOT_HANDLED();
+}

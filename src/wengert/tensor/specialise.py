@@ -263,7 +263,8 @@ def source(op: Operator, kind: str = "call", names: tuple[str, ...] = ()) -> str
         add(f"    return inplace(op, {args})")
         return "\n".join(lines)
     if not special:
-        add(f"    if more: return general(op, *renamed_keywords(op, {args}, more))")
+        into = f"y if (y := quick({', '.join(params)}, **more)) is not NotImplemented else " if native(op) else ""
+        add(f"    if more: return {into}general(op, *renamed_keywords(op, {args}, more))")
     if native(op):
         lines += _native(params)
     elif fast(op):
