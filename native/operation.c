@@ -265,6 +265,9 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     self->others = Py_NewRef(others);
     self->outputs = outputs, self->aux = aux;
     self->promote = promote, self->view = view, self->numbers = numbers, self->writes = writes, self->mixes = mixes, self->halves = halves;
+    static const char *const setting[] = {"copy", "fill", "zero"};
+    for (int i = 0; writes && i < 3; i++)
+        if (PyUnicode_CompareWithASCIIString(self->name, setting[i]) == 0) self->sets = (char)(TO_COPY + i);
     for (int i = 0; i < self->params; i++)
         if (self->kind[i] == HOLES) self->kind[i] = LIST, self->holes |= 1 << i;
     if (others != Py_None && (!PyTuple_Check(others) || PyTuple_GET_SIZE(others) != self->params)) self->params = -1;

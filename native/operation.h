@@ -17,6 +17,7 @@ enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p', IN_ROWS = 'r', IN_O
 /* bits of `halves`: the forward in float32; the kernel as they are; no complex numbers */
 enum { IN_FLOAT32 = 1, KERNEL_TAKES = 2, REAL = 4 };
 
+enum { TO_COPY = 1, TO_FILL, TO_ZERO }; /* copy_, fill_, zero_ */
 enum { BY_COPY = 1, BY_KERNEL = 2 }; /* how an in-place form writes; the kernel takes the memory as its last argument */
 
 typedef struct {
@@ -30,7 +31,7 @@ typedef struct {
     PyObject *op, *name, *forward, *kernel, *keywords, *node, *result_type, *defaults;
     PyObject *others; /* None, or for each parameter the class of the node where it is no tensor */
     int params, floats, wrt, saved, consts, outputs, live, aux; /* outputs: 0 where the forward gives any number */
-    char promote, view;
+    char promote, view, sets; /* `sets`: 0, or which of those in-place forms it is that set all elements to something */
     int numbers; /* bit i: parameter i may be a Python number */
     int holes;   /* bit i: parameter i is a list in which elements may be None */
     int mixes;   /* the tensors that decide the type are those that are brought to it; NO_TRUTHS: only where none is of truth values */

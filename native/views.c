@@ -126,12 +126,13 @@ static PyObject *read_plain_key(PyArrayObject *a, PyObject *key, struct window *
             w->data += (k < 0 ? k + size : k) * PyArray_STRIDE(a, d), d++, *last = TO_SELECT;
         }
     }
-    if (*last == NO_STEP) return NULL;
+    const int alias = *last == NO_STEP; /* whole dimensions, or nothing: x[...] */
     const int whole = PyTuple_CheckExact(key) && open == 1; /* dimensions that a tuple without an Ellipsis leaves over are written out */
     for (; d < ndim; d++, w->ndim++) {
         w->shape[w->ndim] = PyArray_DIM(a, d), w->strides[w->ndim] = from[d];
         if (whole) normal[n++] = all;
     }
+    if (alias) *last = TO_ALIAS, n = 0;
     PyObject *found = PyTuple_New(n + 1);
     for (int i = 0; found && i < n; i++) PyTuple_SET_ITEM(found, i, Py_NewRef(normal[i]));
     if (found) PyTuple_SET_ITEM(found, n, Py_NewRef(Py_Ellipsis));

@@ -239,6 +239,20 @@ static int spread(PyArrayObject *part, PyArrayObject *y)
     return failed ? -1 : 1;
 }
 
+/* The numbers of an array in the type of a real part that holds each of them, rounded; NULL (perhaps with an error) where it may not. */
+static PyArrayObject *in_type_of(PyArrayObject *part, PyArrayObject *b)
+{
+    const int to = PyArray_TYPE(part), from = PyArray_TYPE(b);
+    if (to != NPY_FLOAT && to != NPY_DOUBLE) return NULL;
+    if (from == NPY_INT64) return (PyArrayObject *)PyArray_CastToType(b, (PyArray_Descr *)Py_NewRef((PyObject *)PyArray_DESCR(part)), 0);
+    if (!casts_memory(from, to)) return NULL;
+    PyObject *row = PyArray_ISCARRAY_RO(b) ? Py_NewRef((PyObject *)b) : layout_rows((PyObject *)b);
+    PyObject *args[] = {row, (PyObject *)PyArray_DESCR(part)}, *found = row ? cast_numbers(NULL, args, 2) : NULL;
+    Py_XDECREF(row);
+    if (found == Py_NotImplemented) Py_CLEAR(found);
+    return (PyArrayObject *)found;
+}
+
 /* Whether nothing but the grad mode is in force, and which; -1 with an error. */
 static int known_mode(int *recording, int *inference)
 {
@@ -281,7 +295,12 @@ int write_part(PyObject *target, PyArrayObject *part, PyObject *value)
     if (!PyArray_ISWRITEABLE(a) || !PyArray_ISALIGNED(a) || !is_apart(a)) return 0;
     if (number) return filled(part, value) < 0 ? 0 : count_write(target);
     PyArrayObject *b = (PyArrayObject *)SLOT(value, at.data);
-    if (PyArray_DESCR(b) != PyArray_DESCR(part)) return 0;
+    if (PyArray_DESCR(b) != PyArray_DESCR(part)) {
+        PyArrayObject *same = SLOT(value, at.vc) == SLOT(target, at.vc) ? NULL : in_type_of(part, b);
+        const int done = same ? spread(part, same) : PyErr_Occurred() ? -1 : 0;
+        Py_XDECREF(same);
+        return done > 0 ? count_write(target) : done;
+    }
     if (SLOT(value, at.vc) != SLOT(target, at.vc) || (SLOT(value, at.vc) == at.uncounted && !may_overlap(a, b))) {
         const int done = spread(part, b);
         return done > 0 ? count_write(target) : done;
@@ -326,11 +345,24 @@ static PyObject *target_of(PyObject *module, PyObject *x)
 
 PyMethodDef writes_methods[] = {{"target", target_of, METH_O, NULL}, {"to_write", (PyCFunction)(void (*)(void))to_write, METH_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
 
+/* copy_, fill_ and zero_, where the target's history does not matter: 1 if it was done, 0 where the general path has to, -1 with an error. */
+static int set_whole(const Operation *self, PyObject *const *args)
+{
+    PyObject *value = self->sets == TO_ZERO ? at.zero : self->sets ? args[1] : NULL;
+    if (!value || !has_array(args[0])) return 0;
+    PyArrayObject *whole = (PyArrayObject *)SLOT(args[0], at.data);
+    if (self->sets != TO_COPY) return PyFloat_CheckExact(value) || PyLong_CheckExact(value) ? write_part(args[0], whole, value) : 0;
+    const int fits = has_array(value) && value != args[0] && PyArray_NDIM((PyArrayObject *)SLOT(value, at.data)) <= PyArray_NDIM(whole);
+    return fits && PyBool_Check(args[2]) ? write_part(args[0], whole, value) : 0;
+}
+
 /* The in-place form: the target, into whose memory the result has gone; NULL where it fails or the general path has to be taken. */
 PyObject *written(const Operation *self, struct call *c, int recording, int *general)
 {
     *general = 1;
     int recorded;
+    const int set = set_whole(self, c->args);
+    if (set) return *general = 0, set > 0 ? Py_NewRef(c->args[0]) : NULL;
     if (!writes_at_once(self, c, recording, &recorded)) return NULL;
     if (recorded) { /* a stale view is recorded anew, or refused */
         Edge edge;

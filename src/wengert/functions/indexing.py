@@ -263,7 +263,10 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
         _record_part(self, given, value)
         return True
     try:
-        a[at] = value._wg_data if type(value) in classes.PLAIN else value
+        if by_tensor and at.dtype.kind == "b" and at.shape == a.shape and a.dtype.char in "fd" and type(value) is float:
+            np.putmask(a, at, value)  # two to four times as fast as a key
+        else:
+            a[at] = value._wg_data if type(value) in classes.PLAIN else value
     except (IndexError, ValueError, OverflowError):
         return False
     self._wg_vc[0] += 1

@@ -38,7 +38,7 @@ _KERNELS = ("linear", "matmul")
 _NUMBERS_FIRST = frozenset(("add", "div", "mul", "rsub", "sub"))
 
 # Operators that bring their arguments to one type themselves, and refuse truth values.
-_JOIN_THEMSELVES = frozenset(("sub", "rsub"))
+JOINING = frozenset(("sub", "rsub"))
 
 _MOST = 16  # parameters that a native call can have
 
@@ -116,7 +116,7 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
 
 def _mixes(op: Operator, floats: Sequence[str]) -> int:
     """Whether the tensors that decide the type are brought to it; 2: unless there are truth values."""
-    return 2 if op.name in _JOIN_THEMSELVES else int(bool(op.promote) and set(floats) == set(op.promoted))
+    return 2 if op.name in JOINING else int(bool(op.promote) and set(floats) == set(op.promoted))
 
 
 def _source(op: Operator, at: dict[str, int], outputs: tuple[str, ...], name: str) -> tuple[bytes, int, int]:

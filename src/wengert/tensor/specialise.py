@@ -28,7 +28,7 @@ from .call import general
 from .classes import PLAIN, UNSET
 from .inplace import inplace
 from .namespaces import ARRAY_OPS, TRACED_OPS
-from .native_call import native, native_call, rebuilder
+from .native_call import JOINING, native, native_call, rebuilder
 from .native_call import watch as watch_native_calls
 from .record import OpNode, conjugated, make_class, node_class, rarely_rebuilt, rebuilt, renamed
 from .results import attach_view, looks_at
@@ -442,7 +442,7 @@ def _shape_of(p: str, op: Operator, number: str | None) -> str:
 
 def _kernel_writes(op: Operator) -> bool:
     """Whether the kernel takes the memory for its result as its last argument."""
-    return op.kernel is not None and not op.optional and len(op.tensors) <= (2 if op.promote else 1)
+    return op.kernel is not None and not op.optional and len(op.tensors) <= 1 + bool(op.promote or op.name in JOINING)
 
 
 def _writing(op: Operator, special: bool) -> list[str]:
