@@ -262,7 +262,8 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
     if recorded and given is not None:
         _record_part(self, given, value)
         return True
-    if by_tensor and at.shape == a.shape and at.dtype.kind == "b" and type(value) in (float, int) and a.dtype.kind == "f":
+    mask = by_tensor and at.shape == a.shape and at.dtype.kind == "b"
+    if mask and type(value) in (float, int) and a.dtype.kind == "f":
         inplace_function("masked_fill")(self, key, value)  # two to four times as fast as NumPy's key
         return True
     try:
