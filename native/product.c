@@ -84,7 +84,8 @@ static const double MODERATE = 1 << 28;
  * few that many rows leave most of a tile empty, nor with four or eight rows, its own tile, and much to add up. */
 static const size FEW = 2, NARROW = 3, ROWS_OF_NARROW = 64, DEPTH_OF_NARROW = 32; /* the last in a stack */
 
-/* OpenBLAS with vectors of 64 bytes multiplies small matrices from where they lie; by a transposed one only for few results. */
+/* OpenBLAS with vectors of 64 bytes multiplies small matrices from where they lie; by a transposed one only for few results. Measured where
+ * such vectors are computed in halves; elsewhere tiles take them from THIN rows on. */
 static const double SMALL_MATRICES = 1e6; /* multiplications */
 static const size RESULTS_OF_TRANSPOSED = 1200, ROWS_OF_TRANSPOSED = 24, DEPTH_OF_TRANSPOSED = 32;
 
@@ -106,8 +107,8 @@ static int is_ours(size rows, size columns, size depth, int turned, size width, 
     const int longer = longer_vectors(), bytes = (int)kernels->gemm_columns_bytes / 2;
     const int few = turned && columns >= NARROW && has_few(rows, depth);
     if (longer < 0 || (longer == 0 && !few && (double)rows * columns * depth > MODERATE)) return 0;
-    if (longer == 0 && bytes == 64 && are_small(rows, columns, depth, turned)) return 0;
-    if (longer > 0 || bytes == 64) return few || (rows >= (longer ? high : FEW) && columns >= wide && depth >= SHALLOW);
+    if (longer == 0 && bytes == 64 && (halves_vectors || rows < THIN) && are_small(rows, columns, depth, turned)) return 0;
+    if (longer > 0 || bytes == 64) return few || (rows >= (longer || !halves_vectors ? high : FEW) && columns >= wide && depth >= SHALLOW);
     if (rows < FEW || !depth || columns < NARROW || (columns < THIN && rows > ROWS_OF_NARROW)) return 0;
     if (rows >= THIN || rows % 4 || depth == 1) return 1;
     return turned ? few || width == sizeof(float) : depth <= PRODUCT_DEPTH; /* few.inc.h, or tiles */
