@@ -38,6 +38,14 @@ int is_gapless(PyArrayObject *a)
     return step == PyArray_NBYTES(a);
 }
 
+/* An axis that a whole number names, counted from the end where it is negative; -1 where it names none. */
+static int axis_of(PyObject *number, int ndim)
+{
+    int beyond = 0;
+    const long axis = PyLong_CheckExact(number) ? PyLong_AsLongAndOverflow(number, &beyond) : ndim;
+    return beyond || axis < -ndim || axis >= ndim ? -1 : (int)(axis < 0 ? axis + ndim : axis);
+}
+
 /* The axes that `dims` names (all: None, or none of them); 0 where it is something else. */
 static int named(PyObject *dims, int ndim, char *gone)
 {
@@ -46,9 +54,8 @@ static int named(PyObject *dims, int ndim, char *gone)
     memset(gone, dims == Py_None || !n, ndim);
     for (Py_ssize_t i = 0; dims != Py_None && i < n; i++) {
         PyObject *one = several ? PyTuple_GET_ITEM(dims, i) : dims;
-        long axis = PyLong_CheckExact(one) ? PyLong_AsLong(one) : ndim; /* perhaps with an error, which is cleared */
-        if (axis < 0) axis += ndim;
-        if (axis < 0 || axis >= ndim || gone[axis]++) return 0;
+        const int axis = axis_of(one, ndim);
+        if (axis < 0 || gone[axis]++) return 0;
     }
     return 1;
 }
@@ -133,9 +140,8 @@ static PyObject *flipped(PyArrayObject *a, PyObject *const *args)
     char turned[MAX_AXES] = {0}, *from = PyArray_BYTES(a);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[1]); i++) {
         PyObject *dim = PyTuple_GET_ITEM(args[1], i);
-        long axis = PyLong_CheckExact(dim) ? PyLong_AsLong(dim) : ndim;
-        if (axis < 0) axis += ndim;
-        if (axis < 0 || axis >= ndim || turned[axis]++) return NULL; /* perhaps with an error, which is cleared */
+        const int axis = axis_of(dim, ndim);
+        if (axis < 0 || turned[axis]++) return NULL;
         from += (PyArray_DIM(a, axis) - 1) * steps[axis], steps[axis] = -steps[axis];
     }
     PyArrayObject *y = PyArray_IS_C_CONTIGUOUS(a) ? new_like(a, ndim, PyArray_DIMS(a)) : laid_like(a, PyArray_DESCR(a));

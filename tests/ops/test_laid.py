@@ -104,3 +104,11 @@ def test_casts_of_what_is_no_whole_number(torch):
     assert x.int().tolist() == [int(v) for v in x.tolist()]
     assert x.double().long().tolist() == [int(v) for v in x.tolist()]
     assert x.reshape(7, 300).t().long().tolist() == [[int(v) for v in r] for r in x.reshape(7, 300).t().tolist()]
+
+
+def test_dimensions_that_no_integer_of_64_bits_holds(torch):
+    for x in (torch.ones(2, 3), torch.ones(3, 2).t(), torch.ones(2, 6)[:, ::2]):
+        for f in (x.flip, x.sum, x.amax):
+            for n in (2**63, -(2**63) - 1, 2**64 - 1, 2**63 - 1):
+                with pytest.raises((RuntimeError, IndexError, OverflowError, TypeError)):
+                    f((n,))
