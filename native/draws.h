@@ -6,13 +6,16 @@
 
 #include <numpy/random/bitgen.h>
 
-/* The last three: the numbers below the length in a random order, ones and zeros, and times between events. */
-enum { DRAW_UNIFORM, DRAW_NORMAL, DRAW_INTEGERS, DRAW_ORDER, DRAW_TRUTHS, DRAW_WAITS };
+/* From the fourth on: the numbers below the length in a random order, ones and zeros, times between events; numbers of Cauchy's distribution,
+ * exponentials of normal numbers, trials up to a success; ones and zeros, each with a probability of its own. */
+enum { DRAW_UNIFORM, DRAW_NORMAL, DRAW_INTEGERS, DRAW_ORDER, DRAW_TRUTHS, DRAW_WAITS, DRAW_CAUCHY, DRAW_LOG_NORMAL, DRAW_TRIALS, DRAW_CHANCES };
 enum { DRAWN = 4096 }; /* elements at most */
 
 struct draw {
     int kind, has_spare;
-    double mean, std, spare; /* uniform: the lower end, the width; truths: the probability of one; waits: the rate */
+    double mean, std, spare; /* uniform: the lower end, the width; truths, trials: the probability of one; waits: the rate */
+    const void *chances;     /* of float32 or float64 (`wide_chances`) */
+    int wide_chances;
     uint64_t base, divisor;  /* of integers */
 };
 

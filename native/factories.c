@@ -279,13 +279,13 @@ static PyObject *counted(PyObject *module, PyObject *const *args, Py_ssize_t cou
         }                                                                                     \
     }
 
-/* spaced(start, end, steps, dtype, layout, device, requires_grad, ...): of a floating type */
-static PyObject *spaced(PyObject *module, PyObject *const *args, Py_ssize_t count)
+/* Of a floating type; `base`: NULL, or what is raised to them. */
+static PyObject *spaced_with(PyObject *const *args, Py_ssize_t count, PyObject *base)
 {
     struct state s;
-    double from, to;
+    double from, to, root = 0;
     int whole;
-    (void)module;
+    if (base && !number_of(base, &root, &whole)) NOT_HANDLED();
     if (count < 7 || !known.types || !usual(args + 4, count - 4)) NOT_HANDLED();
     if (!number_of(args[0], &from, &whole) || !number_of(args[1], &to, &whole) || !PyLong_CheckExact(args[2])) NOT_HANDLED();
     const Py_ssize_t n = PyLong_AsSsize_t(args[2]);
@@ -301,9 +301,30 @@ static PyObject *spaced(PyObject *module, PyObject *const *args, Py_ssize_t coun
     PyArrayObject *made = line(d, n);
     if (!made) return delivered(NULL, &s);
     void *out = PyArray_DATA(made);
-    if (PyArray_TYPE(made) == NPY_FLOAT) SPACED(float) else SPACED(double)
+    const int single = PyArray_TYPE(made) == NPY_FLOAT;
+    const double step = (to - from) / (double)(n - 1);
+    if (!base && single) SPACED(float)
+    else if (!base) SPACED(double)
+    for (npy_intp i = 0; base && i < n; i++) { /* in double precision */
+        const volatile double part = step * (double)(i < n / 2 ? i : n - 1 - i);
+        const double power = pow(root, i < n / 2 ? from + part : to - part);
+        if (single) ((float *)out)[i] = (float)power;
+        else ((double *)out)[i] = power;
+    }
     return delivered((PyObject *)made, &s);
 }
+
+/* spaced(start, end, steps, dtype, layout, device, requires_grad, ...) */
+static PyObject *spaced(PyObject *module, PyObject *const *args, Py_ssize_t count) { return (void)module, spaced_with(args, count, NULL); }
+
+/* logspaced(base, start, end, steps, dtype, ...): powers of the base */
+static PyObject *logspaced(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count < 1) NOT_HANDLED();
+    return spaced_with(args + 1, count - 1, args[0]);
+}
+
 
 /* ---- random numbers ---- */
 
@@ -325,7 +346,7 @@ static int draw_into(PyArrayObject *out, PyObject *generator, struct draw *what)
 {
     PyObject *stream = NULL, *bits = bits_of(generator, &stream), *spare = NULL;
     int done = 0;
-    if (bits && what->kind == DRAW_NORMAL) {
+    if (bits && (what->kind == DRAW_NORMAL || what->kind == DRAW_LOG_NORMAL)) {
         if (!(spare = PyObject_GetAttr(stream, known.spare_))) goto end;
         what->has_spare = spare != Py_None;
         what->spare = what->has_spare ? PyFloat_AsDouble(spare) : 0;
@@ -359,6 +380,35 @@ static int unmapped(void)
     const int none = !levels || PyTuple_GET_SIZE(levels) == 0;
     Py_XDECREF(levels);
     return none;
+}
+
+/* Take the probabilities that an array of float32 or float64 holds, row by row; 0 where they are none. */
+static int take_chances(struct draw *what, PyArrayObject *a)
+{
+    const npy_intp n = PyArray_SIZE(a);
+    const int type = PyArray_TYPE(a);
+    int fine = PyArray_ISCARRAY_RO(a) && (type == NPY_FLOAT || type == NPY_DOUBLE) && n <= DRAWN;
+    what->kind = DRAW_CHANCES, what->chances = PyArray_DATA(a), what->wide_chances = type == NPY_DOUBLE;
+    for (npy_intp i = 0; fine && i < n; i++) {
+        const double p = what->wide_chances ? ((const double *)what->chances)[i] : (double)((const float *)what->chances)[i];
+        fine = p >= 0 && p <= 1;
+    }
+    return fine;
+}
+
+/* chosen(probabilities, generator): ones and zeros in the shape and type of a tensor, whose gradient nobody asks for */
+static PyObject *chosen(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    struct state s;
+    struct draw what = {0};
+    (void)module;
+    PyObject *generator = count == 2 && known.types ? generator_given(args[1]) : NULL;
+    if (!generator || !at.tensor || !is_usable(args[0]) || SLOT(args[0], at.meta) != Py_None || SLOT(args[0], at.edge) != Py_None || !unmapped()) NOT_HANDLED();
+    PyArrayObject *p = (PyArrayObject *)SLOT(args[0], at.data);
+    if (!PyArray_SIZE(p) || !take_chances(&what, p) || !read_state(&s)) NOT_HANDLED();
+    PyArrayObject *made = new_like(p, PyArray_NDIM(p), PyArray_DIMS(p));
+    if (made && !draw_into(made, generator, &what)) Py_CLEAR(made);
+    return delivered((PyObject *)made, &s);
 }
 
 /* drawn(kind, low, high, generator, sizes, dtype, layout, device, requires_grad, ...): uniform numbers in [0, 1), normal ones, integers in
@@ -395,6 +445,7 @@ static PyObject *drawn(PyObject *module, PyObject *const *args, Py_ssize_t count
 
 struct fill_job {
     PyObject *generator;
+    PyArrayObject *chances; /* or NULL */
     double a, b;
     struct draw what;
 };
@@ -410,6 +461,9 @@ static int take_numbers(struct draw *what, int single, double a, double b)
     case DRAW_NORMAL: return b >= 0;
     case DRAW_TRUTHS: return a >= 0 && a <= 1;
     case DRAW_WAITS: return a > 0;
+    case DRAW_CAUCHY: return b > 0;
+    case DRAW_LOG_NORMAL: return b > 0;
+    case DRAW_TRIALS: return a > 0 && a < 1;
     case DRAW_INTEGERS: /* which the type holds, all of them */
         what->base = (uint64_t)(int64_t)a, what->divisor = (uint64_t)((int64_t)b - (int64_t)a);
         return a < b && fabs(a) < exact && fabs(b) < exact;
@@ -423,22 +477,24 @@ static int filled_randomly(PyArrayObject *out, void *context)
     struct draw *what = &job->what;
     const int type = PyArray_TYPE(out);
     if (type != NPY_FLOAT && type != NPY_DOUBLE && !(type == NPY_INT64 && what->kind == DRAW_INTEGERS)) return 0;
-    if (!PyArray_ISCARRAY(out) || !PyArray_SIZE(out) || PyArray_SIZE(out) > DRAWN || !take_numbers(what, type == NPY_FLOAT, job->a, job->b)) return 0;
+    if (!PyArray_ISCARRAY(out) || !PyArray_SIZE(out) || PyArray_SIZE(out) > DRAWN) return 0;
+    if (job->chances ? !PyArray_SAMESHAPE(job->chances, out) || !take_chances(what, job->chances) : !take_numbers(what, type == NPY_FLOAT, job->a, job->b)) return 0;
     const int done = draw_into(out, job->generator, what);
     return PyErr_Occurred() ? -1 : done;
 }
 
 /* draw_in(tensor, kind, a, b, generator): whether it was filled: with uniform numbers or integers in [a, b), normal ones of mean a and
- * deviation b, ones with probability a, or waiting times of rate a */
+ * deviation b, ones with probability a (a number or a tensor), waiting times of rate a, and so on */
 static PyObject *draw_in(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     int whole[2];
     struct fill_job job;
     (void)module;
     if (count != 5 || !known.types || !at.tensor || !PyLong_CheckExact(args[1])) Py_RETURN_FALSE;
-    job.generator = generator_given(args[4]);
+    job.generator = generator_given(args[4]), job.a = 0;
     job.what = (struct draw){.kind = (int)PyLong_AsLong(args[1])};
-    if (!job.generator || !number_of(args[2], &job.a, &whole[0]) || !number_of(args[3], &job.b, &whole[1]) || !unmapped()) Py_RETURN_FALSE;
+    job.chances = job.what.kind == DRAW_TRUTHS && is_usable(args[2]) ? (PyArrayObject *)SLOT(args[2], at.data) : NULL;
+    if (!job.generator || (!job.chances && !number_of(args[2], &job.a, &whole[0])) || !number_of(args[3], &job.b, &whole[1]) || !unmapped()) Py_RETURN_FALSE;
     if (job.what.kind == DRAW_INTEGERS && !(whole[0] && whole[1])) Py_RETURN_FALSE;
     const int done = write_whole(args[0], filled_randomly, &job);
     return done < 0 ? NULL : PyBool_FromLong(done);
@@ -463,5 +519,5 @@ static PyObject *factories(PyObject *module, PyObject *args)
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef factories_methods[] = {
     {"factories", factories, METH_VARARGS, "Say what factories know."}, METHOD(filled), METHOD(full), METHOD(identity), METHOD(counted), METHOD(spaced),
-    METHOD(drawn), METHOD(draw_in), {NULL, NULL, 0, NULL},
+    METHOD(logspaced), METHOD(drawn), METHOD(chosen), METHOD(draw_in), {NULL, NULL, 0, NULL},
 };

@@ -387,6 +387,15 @@ static void draw_normal(bitgen_t *from, struct draw *what, void *to, size n, int
     else EACH_AS_TYPE(fma(normal(from, &what->spare, &what->has_spare), what->std, what->mean))
 }
 
+static void draw_chances(bitgen_t *from, const struct draw *what, void *to, size n, int type)
+{
+    double wide[DRAWN];
+    float *single = (float *)wide;
+    draw(from, wide, n, what->wide_chances ? NPY_DOUBLE : NPY_FLOAT);
+    if (what->wide_chances) EACH_AS_TYPE(wide[i] < ((const double *)what->chances)[i])
+    else EACH_AS_TYPE(single[i] < ((const float *)what->chances)[i])
+}
+
 int draw_numbers(PyObject *bits, struct draw *what, void *to, size n, int type)
 {
     bitgen_t *from = generator_of(bits);
@@ -398,6 +407,10 @@ int draw_numbers(PyObject *bits, struct draw *what, void *to, size n, int type)
     case DRAW_ORDER: permutation(from, to, n, 0); break;
     case DRAW_TRUTHS: draw_truths(from, what->mean, to, n, type); break;
     case DRAW_WAITS: EACH_AS_TYPE(-1.0 / what->mean * log1p(-uniform(from))) break;
+    case DRAW_CAUCHY: EACH_AS_TYPE(fma(tan(NPY_PI * (uniform(from) - 0.5)), what->std, what->mean)) break;
+    case DRAW_LOG_NORMAL: EACH_AS_TYPE(exp(fma(normal(from, &what->spare, &what->has_spare), what->std, what->mean))) break;
+    case DRAW_TRIALS: EACH_AS_TYPE(ceil(log(uniform(from)) / log1p(-what->mean))) break;
+    case DRAW_CHANCES: draw_chances(from, what, to, n, type); break;
     default: return 0;
     }
     return 1;
@@ -445,7 +458,71 @@ static PyObject *poissons(PyObject *module, PyObject *const *args, Py_ssize_t co
     return (PyObject *)out;
 }
 
+/* Rows of weights, cumulated and over their sums: 0 where one is negative or none, or a sum is none or too large. */
+#define DEFINE_LEVELS(TYPE)                                                                     \
+    static int levels_##TYPE(TYPE *to, const TYPE *weights, size n)                             \
+    {                                                                                           \
+        TYPE total = 0;                                                                         \
+        int fine = 1;                                                                           \
+        for (size i = 0; i < n; i++) to[i] = total += weights[i], fine &= weights[i] >= 0;      \
+        for (size i = 0; i < n; i++) to[i] /= total;                                            \
+        to[n - 1] = 1;                                                                          \
+        return fine && total > 0 && total < INFINITY;                                           \
+    }                                                                                           \
+    static void look_up_##TYPE(bitgen_t *from, int64_t *to, size samples, const TYPE *levels, size n) \
+    {                                                                                           \
+        for (size k = 0; k < samples; k++) {                                                    \
+            const double u = uniform(from);                                                     \
+            size low = 0, left = n;                                                             \
+            while (left > 1) { /* of which one is the first that is not below */                \
+                const size half = left / 2;                                                     \
+                low += (double)levels[low + half - 1] < u ? half : 0, left -= half;             \
+            }                                                                                   \
+            to[k] = low;                                                                        \
+        }                                                                                       \
+    }
+DEFINE_LEVELS(float)
+DEFINE_LEVELS(double)
+
+/* choices(bits, rows, samples): places drawn in proportion to the weights in each row of a matrix, as many as samples; NotImplemented, with
+ * nothing drawn, where the weights are none */
+static PyObject *choices(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *rows = (PyArrayObject *)args[1];
+    const Py_ssize_t samples = PyLong_AsSsize_t(args[2]);
+    if (samples == -1 && PyErr_Occurred()) return NULL;
+    if (!is_real(args[1]) || PyArray_NDIM(rows) != 2 || !PyArray_ISCARRAY_RO(rows) || !PyArray_SIZE(rows) || samples < 1) NOT_HANDLED();
+    const size n = PyArray_DIM(rows, 1);
+    const npy_intp shape[2] = {PyArray_DIM(rows, 0), samples};
+    bitgen_t *from = generator_of(args[0]);
+    PyArrayObject *out = from ? (PyArrayObject *)PyArray_SimpleNew(2, shape, NPY_INT64) : NULL, *levels = out ? new_like(rows, 2, PyArray_DIMS(rows)) : NULL;
+    int fine = 1;
+    if (levels) {
+        NPY_BEGIN_THREADS_DEF
+        NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(rows) + PyArray_SIZE(out));
+#define RUN(TYPE)                                                                                               \
+    {                                                                                                           \
+        const TYPE *weights = PyArray_DATA(rows);                                                               \
+        TYPE *level = PyArray_DATA(levels);                                                                     \
+        for (size r = 0; r < shape[0] && fine; r++) fine = levels_##TYPE(level + r * n, weights + r * n, n);    \
+        for (size r = 0; r < shape[0] && fine; r++)                                                             \
+            look_up_##TYPE(from, (int64_t *)PyArray_DATA(out) + r * samples, samples, level + r * n, n);        \
+    }
+        if (PyArray_TYPE(rows) == NPY_FLOAT) RUN(float) else RUN(double)
+#undef RUN
+        NPY_END_THREADS
+    }
+    const int made = levels != NULL;
+    Py_XDECREF(levels);
+    if (made && fine) return (PyObject *)out;
+    Py_XDECREF(out);
+    if (!made) return NULL;
+    NOT_HANDLED();
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef random_methods[] = {METHOD(fill_uniform), METHOD(fill_below), METHOD(fill_normal), METHOD(fill_between),
                                 METHOD(fill_pairs), METHOD(fill_permutation), METHOD(fill_integers), METHOD(gammas),
-                                METHOD(poissons), {"twister", twister, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+                                METHOD(poissons), METHOD(choices), {"twister", twister, METH_O, NULL}, {NULL, NULL, 0, NULL}};

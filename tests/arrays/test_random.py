@@ -13,7 +13,8 @@ import pytest
 import wengert as torch
 from wengert.arrays.plain import draws, roundings
 from wengert.arrays.random import Generator, in_memory_order, integers, rejection
-from wengert.arrays.random.stream import NATIVE_GAMMAS, NATIVE_POISSONS, Doubles, Stream
+from wengert.arrays.random import generator as generator_module
+from wengert.arrays.random.stream import NATIVE_CHOICES, NATIVE_GAMMAS, NATIVE_POISSONS, Doubles, Stream
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 WEIGHTS = (np.arange(40) % 7 + 1).astype(np.float32)
@@ -330,6 +331,25 @@ def test_native_poissons_are_those_of_python(rates, dtype):
         np.testing.assert_array_equal(one.poisson(np.array(rates, dtype)),
             two._one_by_one("poisson", np.array(rates, dtype)))
         np.testing.assert_array_equal(one.get_state(), two.get_state())
+
+
+@pytest.mark.skipif(NATIVE_CHOICES is None, reason="the extension was not built")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("size", [(1,), (9,), (1, 1), (7, 5), (3, 1000)], ids=str)
+def test_native_choices_are_those_of_python(size, dtype, monkeypatch):
+    weights = np.random.default_rng(0).random(size).astype(dtype)
+    weights[..., ::3] = 0 if size[-1] > 1 else 1
+    one, two = Generator().manual_seed(3), Generator().manual_seed(3)
+    found = [one.multinomial(weights, 40, True), one.multinomial(weights.T.copy().T, 2, True)]
+    state = one.get_state()
+    for bad in ([0.0, 0.0], [1.0, -1.0], [np.nan, 1.0], [np.inf, 1.0]):
+        with pytest.raises(RuntimeError, match="invalid multinomial distribution"):
+            one.multinomial(np.array(bad, dtype), 4, True)
+    np.testing.assert_array_equal(one.get_state(), state)
+    monkeypatch.setattr(generator_module, "NATIVE_CHOICES", None)
+    for got in found:
+        np.testing.assert_array_equal(got, two.multinomial(weights, got.shape[-1], True))
+    np.testing.assert_array_equal(state, two.get_state())
 
 
 @pytest.mark.parametrize("name", ROUNDED)

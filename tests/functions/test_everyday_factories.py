@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import wengert as torch
 from wengert.functions import everyday
 
-NAMES = ("filled", "full", "identity", "counted", "spaced", "drawn")
+NAMES = ("filled", "full", "identity", "counted", "spaced", "logspaced", "drawn", "chosen")
 pytestmark = pytest.mark.skipif(everyday.filled is everyday._not_native, reason="needs the native extension")
 
 OPTIONS = [
@@ -225,15 +226,20 @@ def test_the_default_type_and_uninitialized_memory(defined):
         torch.use_deterministic_algorithms(False)
 
 
-@pytest.mark.parametrize("name", ["normal_", "uniform_", "random_", "bernoulli_", "exponential_"])
+@pytest.mark.parametrize("name", ["normal_", "uniform_", "random_", "bernoulli_", "exponential_", "cauchy_",
+    "log_normal_", "geometric_"])
 def test_fillings_are_as_defined(name, defined):
     rows = [(), (0, 1), (0.0, 1.0), (2.5, 3.5), (1, -1), (3, 2), (0, INF), (NAN, 1), (0.1, 0.1), (1e39, 1e39), (0, 0)]
     if name == "random_":
         rows += [(7,), (-5, 1000), (0, 2**24), (-(2**24) + 1, 2**24 - 1), (0, 2**28), (2**24, 2**24 + 3), (0, 2**53)]
+    elif name == "cauchy_" or name == "log_normal_":
+        rows.remove((1e39, 1e39))
     elif name != "normal_" and name != "uniform_":
         rows = [(), *((p,) for p in (0, 1, 0.3, 0.0, 1.0, 2.5, 1e-300, -0.1, NAN, INF, True))]
     kinds = [torch.float32, torch.float64, torch.float16, torch.int64]
     u = np.random.default_rng(0).random(1000)
+    if name in ("cauchy_", "log_normal_"):
+        kinds.remove(torch.float64)  # C's tangents and exponentials are not those of NumPy, which the definition takes
     if name == "exponential_" and (np.log1p(-u) != [math.log1p(-x) for x in u]).any():
         kinds.remove(torch.float64)  # with AVX-512 NumPy's logarithms, which the definition takes, are not C's
     for shape, kind, args in product([(8,), (2, 9), (16,), (), (0,), (40, 7)], kinds, rows):
@@ -250,6 +256,42 @@ def test_fillings_are_as_defined(name, defined):
             return seen(lambda: getattr(t.detach().clone() if t is turned else t, name)())[0][:4]
 
         assert write() == defined(write)
+
+
+def test_truths_with_probabilities_of_their_own_are_as_defined(defined):
+    p = torch.rand(6, 5)
+    several = [p, p.double(), p.half(), p.t(), p[:, ::2], p * 2, -p, p[:0], p.clone().requires_grad_(),
+        torch.tensor(0.3), torch.full((2,), NAN), torch.rand(70, 70)]
+    calls = (
+        lambda a: torch.bernoulli(a), lambda a: torch.bernoulli(a, generator=torch.Generator().manual_seed(2)),
+        lambda a: a.bernoulli(), lambda a: torch.bernoulli(a, 0.4), lambda a: torch.zeros(6, 5).bernoulli_(a),
+        lambda a: torch.ones(6, 5, dtype=torch.float64).bernoulli_(a),
+        lambda a: torch.ones(6, 5).t().bernoulli_(a.t()), lambda a: torch.ones(6, 5, dtype=torch.int64).bernoulli_(a),
+        lambda a: a.detach().clone().bernoulli_(a),
+    )
+    for a in several:
+        for f in calls:
+            call = partial(f, a)
+            assert seen(call) == defined(lambda call=call: seen(call))
+    x = torch.full((4, 4), 0.5)
+    x.bernoulli_(x)
+    assert x._version == 1 and {*x.flatten().tolist()} <= {0.0, 1.0}
+
+
+def test_powers_of_a_base(defined):
+    for args in ((0, 2, 9), (-1.5, 3, 10, 2), (0, 1, 2, 0.5), (3, 3, 4), (2, -2, 5, 10.0), (0, 1, 1), (0, 1, 0),
+            (0, 1, -1), (0, INF, 3), (0, 400, 3), (0, 1, 3, -2.0), (1j, 2, 3), (0, 1, 3, "2"), (0, 1, 3, 0)):
+        for options in OPTIONS:
+            call = lambda args=args, options=options: seen(lambda: torch.logspace(*args, **options))  # noqa: E731
+            (found, *rest), (want, *wanted) = call(), defined(call)
+            assert rest == wanted
+            if len(found) == 2 or found[5].type != "cpu":
+                assert found == want
+                continue
+            assert found[:3] + found[4:] == want[:3] + want[4:]
+            close = {"inf": INF, "nan": NAN, "nanj": NAN}
+            rtol = 1e-15 if found[0] is torch.float64 else 0
+            np.testing.assert_allclose(eval(found[3], close), eval(want[3], close), rtol=rtol)
 
 
 def test_the_spare_normal_number_and_other_generators(defined):

@@ -21,10 +21,10 @@ def _not_native(*args: Any) -> Any:
     return NotImplemented
 
 
-filled, full, identity, counted, spaced, drawn = (getattr(_native, name, _not_native)
-    for name in ("filled", "full", "identity", "counted", "spaced", "drawn"))
+filled, full, identity, counted, spaced, logspaced, drawn, chosen = (getattr(_native, name, _not_native)
+    for name in ("filled", "full", "identity", "counted", "spaced", "logspaced", "drawn", "chosen"))
 draw_in: Any = getattr(_native, "draw_in", lambda *args: False)
-UNIFORM, NORMAL, INTEGERS, ORDER, TRUTHS, WAITS = range(6)  # kinds of random numbers
+UNIFORM, NORMAL, INTEGERS, ORDER, TRUTHS, WAITS, CAUCHY, LOG_NORMAL, TRIALS = range(9)  # kinds of random numbers
 
 
 def register(generator: Any) -> None:

@@ -262,6 +262,8 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
 @by_map("numbers")
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """One with probability ``input`` (or ``p``) for each element, else zero."""
+    if p is None and out is None and (quick := everyday.chosen(input, generator)) is not NotImplemented:
+        return quick  # type: ignore[no-any-return]
     s = stream_of(generator, input)
     a = on_cpu(input._wg_data)
     if input.is_meta:
@@ -421,6 +423,8 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
 @_filling
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with Cauchy numbers."""
+    if everyday.draw_in(self, everyday.CAUCHY, median, sigma, generator):
+        return self
     return _filled(self,
         lambda s: stream_of(generator, self).cauchy(s, self._wg_data.dtype, float(median), float(sigma)))
 
@@ -428,6 +432,8 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
 @_filling
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fill with log-normal numbers."""
+    if everyday.draw_in(self, everyday.LOG_NORMAL, mean, std, generator):
+        return self
     return _filled(self,
         lambda s: stream_of(generator, self).log_normal(s, self._wg_data.dtype, float(mean), float(std)))
 
@@ -435,6 +441,8 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 @_filling
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with geometric numbers: trials until the first success."""
+    if everyday.draw_in(self, everyday.TRIALS, p, 0, generator):
+        return self
     return _filled(self, lambda s: stream_of(generator, self).geometric(s, float(p), self._wg_data.dtype))
 
 

@@ -134,6 +134,9 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None,
         layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """``base`` to the powers ``linspace(start, end, steps)``."""
+    found = everyday.logspaced(base, start, end, steps, dtype, layout, device, requires_grad, out)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     where = placed(device)
     if not isinstance(base, (int, float, np.number)):
         raise TypeError(f"logspace(): argument 'base' (position 4) must be float, not {type(base).__name__}")
@@ -166,7 +169,8 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
         raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype "
             f"{dt.scalar_name(d)}")
     _counted(name, d, "b")
-    wide = np.complex128 if d.kind == "c" else np.float64 if d.itemsize > 4 or d.kind in "iu" else np.float32
+    precise = base is not None or d.itemsize > 4 or d.kind in "iu"
+    wide = np.complex128 if d.kind == "c" else np.float64 if precise else np.float32
     if d.kind in "iu" and base is None and steps > 1:
         step: Any = (float(end) - float(start)) / (steps - 1)
         i = np.arange(steps)

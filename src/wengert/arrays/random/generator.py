@@ -13,7 +13,7 @@ from .. import kernels
 from ..plain.roundings import fused, fused_double
 from . import integers
 from .kinds import COUNTABLE, FLOATS, Kind, kind_of, narrow, require
-from .stream import LANES, NATIVE_GAMMAS, NATIVE_POISSONS, PIECE, Doubles, Stream, entropy, pieces
+from .stream import LANES, NATIVE_CHOICES, NATIVE_GAMMAS, NATIVE_POISSONS, PIECE, Doubles, Stream, entropy, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -321,7 +321,12 @@ class Generator:
 
     def _looked_up(self, p: NDArray, num_samples: int) -> NDArray[np.int64]:
         rows = p.reshape(-1, p.shape[-1])
-        rows = rows if rows.dtype == np.float64 else rows.astype(np.float32)
+        rows = rows if rows.dtype == np.float64 else rows.astype(np.float32, copy=False)
+        if NATIVE_CHOICES is not None:
+            with self._lock:
+                found = self._stream.choices(rows, num_samples)
+            if found is not NotImplemented:
+                return found.reshape(*p.shape[:-1], num_samples)
         with np.errstate(all="ignore"):
             levels = np.cumsum(rows, axis=-1, dtype=rows.dtype)
             totals = levels[:, -1:].copy()

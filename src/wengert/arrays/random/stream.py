@@ -24,6 +24,7 @@ STATE_BYTES = 5056  # of a saved state: the seed, two counters, 624 words of 8 b
 PIECE = 1 << 15  # large arrays are filled in pieces of so many words, so that temporaries stay in the cache
 NATIVE_GAMMAS: Any = getattr(kernels._native, "gammas", None)
 NATIVE_POISSONS: Any = getattr(kernels._native, "poissons", None)
+NATIVE_CHOICES: Any = getattr(kernels._native, "choices", None)
 _TWISTER: Any = getattr(kernels._native, "twister", None)
 _WORDS = 624
 _HALF_WORD = np.uint64(32)
@@ -162,6 +163,12 @@ class Stream:
         """What :func:`rejection.poisson` gives for each rate, natively."""
         bits = self._source(int(np.count_nonzero((rates > 0) & (rates < np.inf))))  # for others nothing is drawn
         return NATIVE_POISSONS(bits, rates)  # type: ignore[no-any-return]
+
+    def choices(self, rows: NDArray, samples: int) -> Any:
+        """What :meth:`Generator._looked_up` finds, natively; NotImplemented, with nothing drawn, for bad weights."""
+        found = NATIVE_CHOICES(self._bits or self._begin(), np.ascontiguousarray(rows), samples)
+        self._untouched &= found is NotImplemented
+        return found
 
     def mark(self) -> tuple[Any, bool]:
         """The present position in the words, for :meth:`rewind`."""
