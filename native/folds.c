@@ -23,8 +23,10 @@ enum { SHORT = 8 };
     {                                                                                                           \
         for (size r = 0; r < rows; r++, x += n) {                                                               \
             REAL best = x[0];                                                                                   \
-            for (size k = 1; k < n; k++) best = (least ? x[k] < best : x[k] > best) | (x[k] != x[k]) ? x[k] : best; \
-            out[r] = best;                                                                                      \
+            int nan = best != best;                                                                             \
+            if (least) for (size k = 1; k < n; k++) best = x[k] < best ? x[k] : best, nan |= x[k] != x[k];      \
+            else for (size k = 1; k < n; k++) best = x[k] > best ? x[k] : best, nan |= x[k] != x[k];            \
+            out[r] = nan ? (REAL)NPY_NAN : best;                                                                \
         }                                                                                                       \
     }
 DEFINE_SHORT(float, f32)
@@ -154,6 +156,78 @@ static PyObject *fold_rows(PyObject *module, PyObject *const *args, Py_ssize_t c
     return (PyObject *)out;
 }
 
+/* ---- runs of rows ---- */
+
+enum join { ADDED, MULTIPLIED, RAISED, LOWERED };
+
+struct runs_job {
+    const char *x, *start;
+    char *out;
+    const int64_t *lengths;
+    size *begins, width;
+    int type;
+    enum join join;
+};
+
+static void runs_task(void *context, size begin, size end, int chunk)
+{
+    const struct runs_job *job = context;
+    const size width = job->width;
+    (void)chunk;
+#define RUN(REAL, SUFFIX)                                                                                       \
+    for (size r = begin; r < end; r++) {                                                                        \
+        const REAL *x = (const REAL *)job->x + job->begins[r] * width, start = *(const REAL *)job->start;       \
+        REAL *restrict out = (REAL *)job->out + r * width;                                                      \
+        const size n = job->lengths[r];                                                                         \
+        const int least = job->join == LOWERED;                                                                 \
+        if (n && job->join >= RAISED) {                                                                         \
+            WIDER(columns_wide_##SUFFIX, columns_##SUFFIX)(out, x, n, width, least);                            \
+            for (size i = 0; i < width; i++) out[i] = (least ? out[i] > start : out[i] < start) | (start != start) ? start : out[i]; \
+            continue;                                                                                           \
+        }                                                                                                       \
+        for (size i = 0; i < width; i++) out[i] = start;                                                        \
+        for (size k = 0; k < n; k++, x += width)                                                                \
+            if (job->join == ADDED) kernels->add_##SUFFIX(out, x, width);                                       \
+            else for (size i = 0; i < width; i++) out[i] *= x[i];                                               \
+    }
+    if (job->type == NPY_FLOAT) RUN(float, f32) else RUN(double, f64)
+#undef RUN
+}
+
+/* fold_runs(rows, lengths, how, start): for each run of rows, one run after the other, `start` (an array of one number) joined with them */
+static PyObject *fold_runs(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    static const char *const names[] = {"sum", "prod", "amax", "amin"};
+    (void)module;
+    if (count != 4 || !PyUnicode_Check(args[2])) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    PyArrayObject *x = (PyArrayObject *)args[0], *lengths = (PyArrayObject *)args[1], *start = (PyArrayObject *)args[3];
+    int join = 0;
+    while (join < 4 && PyUnicode_CompareWithASCIIString(args[2], names[join])) join++;
+    if (join == 4 || !is_real(args[0]) || PyArray_NDIM(x) != 2 || !PyArray_ISCARRAY_RO(x) || !PyArray_CheckExact(args[1]) || PyArray_TYPE(lengths) != NPY_INT64 ||
+        PyArray_NDIM(lengths) != 1 || !PyArray_ISCARRAY_RO(lengths) || !PyArray_CheckExact(args[3]) || PyArray_NDIM(start) || PyArray_TYPE(start) != PyArray_TYPE(x))
+        NOT_HANDLED();
+    struct runs_job job = {PyArray_BYTES(x), PyArray_BYTES(start), NULL, PyArray_DATA(lengths), NULL, PyArray_DIM(x, 1), PyArray_TYPE(x), (enum join)join};
+    const size runs = PyArray_DIM(lengths, 0), rows = PyArray_DIM(x, 0);
+    if (!(job.begins = PyMem_RawMalloc((runs + 1) * sizeof *job.begins))) return PyErr_NoMemory();
+    size total = 0;
+    for (size r = 0; r < runs && total >= 0; r++) {
+        job.begins[r] = total;
+        total = job.lengths[r] < 0 || job.lengths[r] > rows - total ? -1 : total + job.lengths[r];
+    }
+    const npy_intp shape[] = {runs, job.width};
+    PyArrayObject *out = total == rows ? new_like(x, 2, shape) : NULL;
+    if (out) {
+        job.out = PyArray_BYTES(out);
+        NPY_BEGIN_THREADS_DEF
+        NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(x));
+        pool_run(runs_task, &job, runs, pool_chunks(runs, runs ? 0.2 * (double)job.width * (1 + (double)rows / (double)runs) : 0));
+        NPY_END_THREADS
+    }
+    PyMem_RawFree(job.begins);
+    if (out || PyErr_Occurred()) return (PyObject *)out;
+    NOT_HANDLED();
+}
+
 struct mask_job {
     const char *x;
     char *out;
@@ -226,4 +300,4 @@ static PyObject *square_sum(PyObject *module, PyObject *const *args, Py_ssize_t 
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef folds_methods[] = {METHOD(fold_rows), METHOD(masked_scale), METHOD(square_sum), {NULL, NULL, 0, NULL}};
+PyMethodDef folds_methods[] = {METHOD(fold_rows), METHOD(fold_runs), METHOD(masked_scale), METHOD(square_sum), {NULL, NULL, 0, NULL}};

@@ -1844,6 +1844,30 @@ def test_bags(dtype, average):
             assert K.plain("bags")(weight, places, np.array(bad), average) is None
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("how", ["sum", "prod", "amax", "amin"])
+def test_runs(how, dtype):
+    rng = np.random.default_rng(4)
+    ufunc = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[how]
+    for width, lengths in ((3, [2, 0, 4, 1]), (65, [7] * 30), (1, []), (4, [0, 0]), (0, [1, 2]), (1100, [3, 9]),
+            (1, [5])):
+        x = rng.standard_normal((sum(lengths), width)).astype(dtype)
+        if len(x) > 4 and width:
+            x[3, 0] = np.nan
+        for start in (0.5, np.inf, np.nan):
+            with np.errstate(all="ignore"):
+                got = K.fold_runs(x, np.array(lengths, np.int64), how, np.asarray(start, dtype))
+                ends = np.cumsum([0, *lengths])
+                want = [ufunc.reduce(x[a:b], 0, initial=dtype(start)) for a, b in itertools.pairwise(ends)]
+            assert got.shape == (len(lengths), width) and got.dtype == dtype
+            want = np.array(want, dtype).reshape(got.shape)
+            np.testing.assert_allclose(got, want, rtol=1e-2 if dtype == np.float16 else 2e-5)
+    x = np.ones((3, 2), dtype)
+    for bad in ([1, 1], [4], [-1, 4]):
+        with pytest.raises((ValueError, IndexError)):
+            K.fold_runs(x, np.array(bad), how, np.asarray(0, dtype))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_bags_of_rows_times_factors_without_one_row(dtype):
     rng = np.random.default_rng(4)

@@ -18,7 +18,7 @@ LEAVE = """
     adaptive_max_windows cholesky_solve cofactor fractional_windows igamma igammac lgamma
     linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve linalg_lu linalg_lu_factor linalg_lu_factor_ex
     linalg_lu_solve linalg_solve_triangular lu_unpack mode polygamma repeat_places
-    segment_reduce
+    segment_reduce segment_shares
 """
 
 

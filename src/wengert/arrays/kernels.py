@@ -59,7 +59,7 @@ FAMILIES = {
     "draws": ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs",
         "fill_permutation", "fill_integers"),
     "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along",
-        "join_along", "add_at", "bags", "extreme", "mode_places", "ranked_places", "search_rows",
+        "join_along", "add_at", "bags", "extreme", "fold_runs", "mode_places", "ranked_places", "search_rows",
         "sorted_places", "top_places"),
     "distances": ("distances", "distances_grad", "pair_distances", "pair_distances_grad", "cross",
         "beside_squares", "roots"),

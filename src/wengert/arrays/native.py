@@ -37,7 +37,7 @@ _kernels.take_series(vars(special_tables))
 globals().update({name: _kernels.fast(kernel, 0.0) if kernel.nin <= 2 else kernel
     for name, kernel in vars(_kernels).items() if isinstance(kernel, np.ufunc)})
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
-recurrent_twice_walk = _kernels.recurrent_twice_walk
+recurrent_twice_walk, choices = _kernels.recurrent_twice_walk, _kernels.choices
 node_fields, unbroken, scopes_in, sites = (_kernels.node_fields, _kernels.unbroken, _kernels.scopes_in,
     _kernels.sites)
 gammas, poissons, twister, ends_at = _kernels.gammas, _kernels.poissons, _kernels.twister, _kernels.ends_at
@@ -136,7 +136,7 @@ for _module, _names in {
     fourier: ("fourier",),
     draws: ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs", "fill_permutation",
         "fill_integers"),
-    lines: ("add_at", "bags", "extreme", "ranked_places", "search_rows", "sorted_places", "top_places"),
+    lines: ("add_at", "bags", "extreme", "fold_runs", "ranked_places", "search_rows", "sorted_places", "top_places"),
     distances: ("distances", "distances_grad", "pair_distances", "pair_distances_grad", "cross",
         "beside_squares", "roots"),
     _margins: ("margins", "margins_grad"),

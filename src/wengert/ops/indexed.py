@@ -9,7 +9,8 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.array_likes import as_array, as_copy, new_filled
+from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
+from ..arrays.errors import refuse_overflow
 from ..arrays.reduce import add_slices
 from ..arrays.strides import slices_at
 from .errors import common_shape
@@ -219,6 +220,8 @@ def masked_fill(input: Array, mask: Array, value):
     if isinstance(value, complex) and input.dtype.kind != "c":
         raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} "
             "without overflow")
+    if type(value) in (int, float):
+        refuse_overflow(value, input.dtype)
     if (type(value) in (int, float) and input.dtype.char in "fd" and type(input) is type(mask) is np.ndarray
             and input.flags.c_contiguous):
         return K.where(mask, float(value), input)  # which does not branch on each
@@ -285,38 +288,36 @@ def masked_scatter(input: Array, mask: Array, source: Array):
 # -- runs of slices ----------------------------------------------------------------------------------------------------
 
 
-#: What the runs begin with, and how ``join_along`` names the reduction.
+#: What the runs begin with, and how ``fold_runs`` names the reduction.
 _START: dict[str, tuple[str, float]] = {
     "sum": ("sum", 0.0), "mean": ("sum", 0.0), "prod": ("prod", 1.0), "max": ("amax", -np.inf), "min": ("amin", np.inf),
 }
 
 
-def _join(out: np.ndarray, ids: np.ndarray, rows: np.ndarray, how: str) -> None:
-    """Reduce ``rows``, in place, into those of ``out`` that ``ids`` names."""
-    if how == "sum":
-        K.add_at(out, ids, rows)
-    else:
-        K.join_along(out, 0, np.broadcast_to(ids[:, None], rows.shape), rows, how)
+def _fold(rows: np.ndarray, lengths: Any, how: str, start: float) -> np.ndarray:
+    """``start`` joined with each run of rows; 16 bits are rounded once."""
+    wide = K.cast(rows, dt.F32) if dt.is_half(rows.dtype) else rows
+    found = K.fold_runs(in_rows(wide), lengths, how, np.asarray(start, wide.dtype))
+    return found if wide is rows else K.cast(found, rows.dtype)
 
 
-def _counts(marked: np.ndarray, ids: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """How many are marked in each run."""
-    found = np.zeros(shape)
-    _join(found, ids, marked.astype(np.float64), "sum")
-    return found
-
-
-def _spread(F: Any, g: Any, ids: Any, share: Any, reduce: str, data_shape: Any) -> Any:
+def _spread(F: Any, g: Any, data: Any, result: Any, runs: Any, reduce: str, initial: Any, data_shape: Any) -> Any:
     """Each element gets its share of what its segment gets."""
     if reduce == "prod" and not F.raw:
         raise RuntimeError("derivative for aten::_segment_reduce_backward is not implemented")
     if 0 in data_shape:
         return F.new_zeros(g, tuple(data_shape))
-    wide = F.index_select(F.reshape(g, (-1, share.array.shape[1])), 0, F.constant(ids.array))
-    return F.reshape(wide * F.constant(share.array), tuple(data_shape))
+    n = runs.array
+    ids = np.repeat(np.arange(n.size), n)
+    wide = F.index_select(F.reshape(g, (n.size, -1)), 0, F.constant(ids))
+    if reduce == "mean":
+        wide = wide * F.constant((1 / n[ids])[:, None].astype(F.dtype_of(wide)))
+    elif reduce != "sum":
+        wide = wide * F.segment_shares(data, result, runs, reduce, initial)
+    return F.reshape(wide, tuple(data_shape))
 
 
-@operator(grad=dict(data=_spread), aux=("ids", "share"), node="SegmentReduceBackward0", places=("torch",))
+@operator(grad=dict(data=_spread), aux=("runs",), node="SegmentReduceBackward0", places=("torch",))
 def segment_reduce(data: Array, reduce, *, lengths: Array | None = None, indices: Array | None = None,
         offsets: Array | None = None, axis=0, unsafe=False, initial=None):
     """Reduces runs of slices along ``axis``, after dimensions of batches: ``lengths`` of them, or between ``offsets``.
@@ -352,31 +353,32 @@ def segment_reduce(data: Array, reduce, *, lengths: Array | None = None, indices
     count = runs.shape[-1]
     rows, rest = runs.reshape(-1, count), int(np.prod(data.shape[axis + 1 :]))
     flat = data.reshape(int(np.prod(data.shape[: axis + 1])), rest)
-    ids = np.repeat(np.arange(rows.size), rows.reshape(-1))
+    lengths = np.ascontiguousarray(rows.reshape(-1), np.int64)
     combine, start = _START[reduce]
-    out = np.full((rows.size, flat.shape[1]), start if initial is None else initial, data.dtype)
-    _join(out, ids, flat, combine)
-    n = rows.reshape(-1, 1)
+    out = _fold(flat, lengths, combine, start if initial is None else initial)
     if reduce == "mean":
+        n = lengths[:, None]
         out = np.where(n > 0, out / np.maximum(n, 1).astype(data.dtype),
             out if initial is not None else data.dtype.type(np.nan))
-    share = _shares(reduce, flat, out, ids, n, 1.0 if initial is None else initial)
-    return out.astype(data.dtype).reshape(*data.shape[:axis], count, *data.shape[axis + 1 :]), Bits(ids), Bits(share)
+    return (out.astype(data.dtype, copy=False).reshape(*data.shape[:axis], count, *data.shape[axis + 1 :]),
+        Bits(lengths))
 
 
-def _shares(reduce: str, flat: np.ndarray, out: np.ndarray, ids: np.ndarray, n: np.ndarray, initial: Any) -> np.ndarray:
-    """What each element gets of the gradient of its run: 1, 1 / n, 1 / ties or nothing, the product of the others."""
-    if reduce == "sum":
-        return np.ones_like(flat)
-    if reduce == "mean":
-        return np.broadcast_to(1 / n[ids], flat.shape).astype(flat.dtype)
+@operator(places=())
+def segment_shares(data: Array, result: Array, lengths, reduce, initial=None):
+    """What each element gets of the gradient of its run, ``lengths`` of them: 1 / ties or nothing of an extreme, the
+    product of the others.
+    """
+    n = lengths.array
+    ids, out = np.repeat(np.arange(n.size), n), result.reshape(n.size, -1)
+    flat = data.reshape(ids.size, out.shape[1])
     nan = np.isnan(flat)
     if reduce in ("max", "min"):
         best = nan | (flat == out[ids])
-        ties = _counts(best, ids, out.shape)
+        ties = _fold(best.astype(np.float64), n, "sum", 0.0)
         return np.where(best, 1 / np.maximum(ties, 1)[ids], 0).astype(flat.dtype)
     zero = flat == 0
-    zeros, nans, rest = (*(_counts(marked, ids, out.shape) for marked in (zero, nan)), np.full_like(out, initial))
-    _join(rest, ids, np.where(zero | nan, flat.dtype.type(1), flat), "prod")
+    zeros, nans = (_fold(marked.astype(np.float64), n, "sum", 0.0) for marked in (zero, nan))
+    rest = _fold(np.where(zero | nan, flat.dtype.type(1), flat), n, "prod", 1.0 if initial is None else initial)
     others = np.where(nans[ids] > nan, np.nan, np.where(zeros[ids] > zero, 0.0, 1.0)).astype(flat.dtype) * rest[ids]
     return np.where(zero | nan, others, out[ids] / flat)

@@ -94,6 +94,15 @@ def join_along(out: Array, axis: int, index: Array, values: Array, how: str) -> 
     return out
 
 
+def fold_runs(rows: Array, lengths: Array, how: str, start: Array) -> Array:
+    """For each run of so many rows of a matrix, one run after the other: ``start`` joined with them, as ``join_along``
+    does it.
+    """
+    out = np.full((len(lengths), rows.shape[1]), start, rows.dtype)
+    JOINS[how].at(out, np.repeat(np.arange(len(lengths)), lengths), rows)
+    return out
+
+
 def add_at(out: Array, index: Array, values: Array) -> Array:
     """Add rows of ``values`` to the rows of ``out`` that ``index`` names, repeated ones too, and return ``out``.
 
