@@ -70,29 +70,33 @@ static PyObject *top(PyArrayObject *a, PyObject *const *args)
     return pair;
 }
 
-/* sum(input, dim, keepdim, dtype), mean: of real and complex numbers */
-static PyObject *sum_or_mean(PyArrayObject *a, PyObject *dims, PyObject *keep, int mean)
+/* sum(input, dim, keepdim, dtype), mean, prod, nansum: of real numbers, the first two of complex ones, too */
+enum { SUM, MEAN, PRODUCT, NUMBERS };
+static PyObject *total_of(PyArrayObject *a, PyObject *dims, PyObject *keep, int which)
 {
+    static const kernel each[] = {sum_kernel, mean_kernel, product, sum_of_numbers};
     PyObject *const row[] = {(PyObject *)a, PyTuple_CheckExact(dims) && !PyTuple_GET_SIZE(dims) ? Py_None : dims, keep};
-    PyObject *found = (mean ? mean_kernel : sum_kernel)(NULL, row, 3);
+    PyObject *found = each[which](NULL, row, 3);
     if (found == Py_NotImplemented) Py_CLEAR(found);
     return found;
 }
-static PyObject *total(PyArrayObject *a, PyObject *const *args, int mean)
+static PyObject *total(PyArrayObject *a, PyObject *const *args, int which)
 {
     const PyArray_Descr *d = PyArray_DESCR(a);
-    if (args[3] != Py_None || !PyBool_Check(args[2]) || (d != at.f32 && d != at.f64 && (mean || (d != at.c64 && d != at.c128)))) return NULL;
-    return reduced_in_memory_order(sum_or_mean, a, args[1], args[2], mean);
+    if (args[3] != Py_None || !PyBool_Check(args[2]) || (d != at.f32 && d != at.f64 && (which != SUM || (d != at.c64 && d != at.c128)))) return NULL;
+    return reduced_in_memory_order(total_of, a, args[1], args[2], which);
 }
-static PyObject *summed(PyArrayObject *a, PyObject *const *args) { return total(a, args, 0); }
-static PyObject *averaged(PyArrayObject *a, PyObject *const *args) { return total(a, args, 1); }
+static PyObject *summed(PyArrayObject *a, PyObject *const *args) { return total(a, args, SUM); }
+static PyObject *averaged(PyArrayObject *a, PyObject *const *args) { return total(a, args, MEAN); }
+static PyObject *multiplied(PyArrayObject *a, PyObject *const *args) { return total(a, args, PRODUCT); }
+static PyObject *numbers_summed(PyArrayObject *a, PyObject *const *args) { return total(a, args, NUMBERS); }
 
 view_forward direct_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
         {"avg_pool_windows", averages}, {"max_pool_windows", largest}, {"max_pool_values", largest_values}, {"unfold_columns", windows},
         {"softmax", weights}, {"log_softmax", log_weights}, {"topk", top}, {"sum", summed}, {"sum_dim", summed}, {"mean", averaged},
-        {"mean_dim", averaged}};
+        {"mean_dim", averaged}, {"prod", multiplied}, {"prod_dim", multiplied}, {"nansum", numbers_summed}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;

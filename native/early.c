@@ -2,7 +2,11 @@
  * not handle is left to the definitions in Python. */
 #include "operation.h"
 
-enum { FEW = 1024 }; /* elements up to which a plain loop is as quick as a vectorised one with its start */
+enum {
+    FEW = 1024,     /* elements up to which a plain loop is as quick as a vectorised one with its start */
+    QUICKLY_WRITTEN = 1 << 14, /* elements for which the GIL is kept */
+    SHORT_ROW = 16, /* truth values for which a search takes longer to begin than to look */
+};
 
 /* The place of the largest, or least, of them: of the first NaN, where there is one. */
 #define DEFINE_PLACE(name, TYPE)                                                       \
@@ -322,21 +326,29 @@ static PyObject *clamped(PyArrayObject *a, PyObject *const *args)
     return (PyObject *)y;
 }
 
-static inline void add_one(char *to, const char *from, int type)
+/* Numbers of one row of an index go to where it says along an axis; those of `from` are `step` apart, as is what they go to but for that
+ * (0: the axis is that of the row). */
+#define EACH_PLACE(TYPE, joins)                                                                                                \
+    for (npy_intp i = 0; i < n; i++, from += step, to += across) *(TYPE *)(to + places[i] * along) joins *(const TYPE *)from
+static void scatter_row(char *to, npy_intp along, npy_intp across, const int64_t *places, npy_intp n, const char *from, npy_intp step, int type, npy_intp width, int adds)
 {
-    if (type == NPY_FLOAT) *(float *)to += *(const float *)from;
-    else if (type == NPY_DOUBLE) *(double *)to += *(const double *)from;
-    else *(int64_t *)to += *(const int64_t *)from;
+    if (adds && type == NPY_FLOAT) EACH_PLACE(float, +=);
+    else if (adds && type == NPY_DOUBLE) EACH_PLACE(double, +=);
+    else if (adds) EACH_PLACE(int64_t, +=);
+    else if (width == 4) EACH_PLACE(uint32_t, =);
+    else if (width == 8) EACH_PLACE(uint64_t, =);
+    else
+        for (npy_intp i = 0; i < n; i++, from += step, to += across) move_one(to + places[i] * along, from, width);
 }
 
 /* scatter(input, dim, index, src), scatter_value(input, dim, index, value), scatter_add(input, dim, index, src) */
 static PyObject *scattered_or_added(PyArrayObject *a, PyObject *const *args, int adds)
 {
     const int ndim = PyArray_NDIM(a), axis = axis_of(args[1], ndim), type = PyArray_TYPE(a);
-    if (!PyArray_CheckExact(args[2]) || axis < 0 || !PyArray_ISCARRAY_RO(a) || PyArray_SIZE(a) > FEW) return NULL;
+    if (!PyArray_CheckExact(args[2]) || axis < 0 || !PyArray_ISCARRAY_RO(a)) return NULL;
     PyArrayObject *index = (PyArrayObject *)args[2];
-    const npy_intp count = PyArray_SIZE(index), n = PyArray_DIM(a, axis), width = PyArray_ITEMSIZE(a);
-    if (PyArray_NDIM(index) != ndim || PyArray_TYPE(index) != NPY_INT64 || !PyArray_ISCARRAY_RO(index) || !count || count > FEW) return NULL;
+    const npy_intp count = PyArray_SIZE(index), n = PyArray_DIM(a, axis), width = PyArray_ITEMSIZE(a), most = may_write_to(a) ? QUICKLY_WRITTEN : FEW;
+    if (PyArray_NDIM(index) != ndim || PyArray_TYPE(index) != NPY_INT64 || !PyArray_ISCARRAY_RO(index) || !count || count > most || PyArray_SIZE(a) > most) return NULL;
     for (int d = 0; d < ndim; d++)
         if (d != axis && PyArray_DIM(index, d) > PyArray_DIM(a, d)) return NULL;
     const int64_t *at_ = PyArray_DATA(index);
@@ -357,15 +369,15 @@ static PyObject *scattered_or_added(PyArrayObject *a, PyObject *const *args, int
         else if (type == NPY_INT64) one.i = (int64_t)value;
         else return NULL;
     }
-    PyArrayObject *y = new_of(a, ndim, PyArray_DIMS(a));
+    PyArrayObject *y = may_write_to(a) ? (PyArrayObject *)Py_NewRef((PyObject *)a) : new_of(a, ndim, PyArray_DIMS(a));
     if (!y) return NULL;
-    memcpy(PyArray_DATA(y), PyArray_DATA(a), PyArray_NBYTES(a));
+    if (y != a) memcpy(PyArray_DATA(y), PyArray_DATA(a), PyArray_NBYTES(a));
     npy_intp place[NPY_MAXDIMS] = {0};
+    const npy_intp row = PyArray_DIM(index, ndim - 1), along = PyArray_STRIDE(y, axis), across = axis == ndim - 1 ? 0 : width;
     char *to = PyArray_BYTES(y);
-    for (npy_intp i = 0; i < count; i++, from += step) {
-        if (adds) add_one(to + at_[i] * PyArray_STRIDE(y, axis), from, type);
-        else move_one(to + at_[i] * PyArray_STRIDE(y, axis), from, width);
-        for (int d = ndim - 1; d >= 0; d--) {
+    for (npy_intp i = 0; i < count; i += row, from += step * row) {
+        scatter_row(to, along, across, at_ + i, row, from, step, type, width, adds);
+        for (int d = ndim - 2; d >= 0; d--) {
             const npy_intp stride = d == axis ? 0 : PyArray_STRIDE(y, d);
             to += stride;
             if (++place[d] < PyArray_DIM(index, d)) break;
@@ -440,22 +452,37 @@ static PyObject *replicated(PyArrayObject *a, PyObject *const *args) { return pa
 
 /* ---- truth values ---- */
 
-/* all(input, dim, keepdim) */
-static PyObject *truth(PyArrayObject *a, PyObject *const *args, int every)
+static PyObject *truth_of(PyArrayObject *a, PyObject *dims, PyObject *keep, int every)
 {
-    struct lines l = {.before = 1, .n = PyArray_SIZE(a), .after = 1};
-    if (PyArray_TYPE(a) != NPY_BOOL || l.n > FEW || !PyBool_Check(args[2]) || !PyArray_IS_C_CONTIGUOUS(a)) return NULL;
-    if (args[1] == Py_None ? args[2] != Py_False : !PyLong_CheckExact(args[1]) || !lines_of(a, args[1], &l)) return NULL;
-    PyArrayObject *y = args[1] == Py_None ? (PyArrayObject *)PyArray_SimpleNew(0, NULL, NPY_BOOL) : reduced(a, &l, args[2] == Py_True);
+    struct lines l;
+    if (!lines_of(a, dims, &l)) return NULL;
+    PyArrayObject *y = reduced(a, &l, keep == Py_True);
     const npy_bool *x = PyArray_DATA(a);
     npy_bool *to = y ? PyArray_DATA(y) : NULL;
-    for (npy_intp b = 0; y && b < l.before; b++, x += l.n * l.after)
-        for (npy_intp k = 0; k < l.after; k++) {
-            int found = every;
-            for (npy_intp i = 0; i < l.n && found == every; i++) found = x[i * l.after + k] != 0;
-            *to++ = (npy_bool)found;
+    const npy_intp row = l.n * l.after;
+    NPY_BEGIN_THREADS_DEF
+    if (y) NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(a));
+    for (npy_intp b = 0; y && b < l.before; b++, x += row, to += l.after) {
+        if (l.after == 1 && l.n > SHORT_ROW) *to = every == !memchr(x, !every, l.n);
+        else if (l.after == 1) {
+            npy_bool found = 0;
+            for (npy_intp i = 0; i < l.n; i++) found |= x[i] ^ every;
+            *to = found ^ every;
+        } else {
+            memcpy(to, x, l.after);
+            for (npy_intp i = 1; i < l.n && every; i++) for (npy_intp k = 0; k < l.after; k++) to[k] &= x[i * l.after + k];
+            for (npy_intp i = 1; i < l.n && !every; i++) for (npy_intp k = 0; k < l.after; k++) to[k] |= x[i * l.after + k];
         }
+    }
+    NPY_END_THREADS
     return (PyObject *)y;
+}
+
+/* all(input, dim, keepdim): not over no dimensions */
+static PyObject *truth(PyArrayObject *a, PyObject *const *args, int every)
+{
+    if (PyArray_TYPE(a) != NPY_BOOL || !PyBool_Check(args[2]) || !PyArray_SIZE(a) || (PyTuple_CheckExact(args[1]) && !PyTuple_GET_SIZE(args[1]))) return NULL;
+    return reduced_in_memory_order(truth_of, a, args[1], args[2], every);
 }
 
 static PyObject *all_of(PyArrayObject *a, PyObject *const *args) { return truth(a, args, 1); }
@@ -587,6 +614,15 @@ static PyObject *embedded(PyArrayObject *a, PyObject *const *args)
         for (npy_intp i = 0; i < n; i++, from += width, to += (side + 1) * width) memcpy(to, from, width);
     }
     return (PyObject *)y;
+}
+
+view_forward writing_forward_of(PyObject *name)
+{
+    static const struct { const char *name; view_forward forward; } known[] = {
+        {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
+    return masking_forward_of(name);
 }
 
 view_forward early_forward_of(PyObject *name)

@@ -142,6 +142,8 @@ enum { COLUMNS = 512 };
     X(settle, (REAL * out, const double *x, double divisor, int root, size n))                                     \
     /* of `rows` rows, `step` apart, n columns are taken: at most COLUMNS */                                        \
     X(sum_columns, (double *out, const REAL *x, size rows, size step, size n))                                     \
+    X(multiply_columns, (double *out, const REAL *x, size rows, size step, size n))                                \
+    X(sum_numbers_columns, (double *out, const REAL *x, size rows, size step, size n))                             \
     X(softmax_columns, (REAL * out, const REAL *x, size rows, size step, size n))                                  \
     X(softmax_grad_columns, (REAL * out, const REAL *g, const REAL *y, size rows, size step, size n))              \
     X(log_softmax_columns, (REAL * out, const REAL *x, size rows, size step, size n))                              \

@@ -280,6 +280,55 @@ static PyObject *triangle(PyObject *module, PyObject *const *args, Py_ssize_t co
     NOT_HANDLED();
 }
 
+/* wengert.arrays.layouts.seems: whether images, or volumes, seem to have their channels innermost. */
+static int seems_innermost(PyArrayObject *a)
+{
+    const int ndim = PyArray_NDIM(a);
+    const npy_intp *shape = PyArray_DIMS(a), *strides = PyArray_STRIDES(a);
+    if ((ndim != 4 && ndim != 5) || !strides[1] || strides[ndim - 1] < strides[1] * shape[1]) return 0;
+    npy_intp least = 0;
+    for (int k = ndim; k > 0; k--) { /* the channels, the others from the last one on, the images */
+        const int axis = k == ndim ? 1 : k == 1 ? 0 : k;
+        if (!shape[axis] || strides[axis] < least || (!axis && least == strides[1])) return 0;
+        least = strides[axis] * shape[axis];
+    }
+    return 1;
+}
+
+/* Arrays one after another along a new axis or one that they have, row by row or with the channels innermost; `misfits` says that their
+ * types, or the other axes, differ. NULL without an error where NumPy has to. */
+static PyArrayObject *one_after_another(PyObject *arrays, long axis, int stack, int inside, int *misfits)
+{
+    const Py_ssize_t n = PyList_GET_SIZE(arrays);
+    PyArrayObject *first = (PyArrayObject *)PyList_GET_ITEM(arrays, 0);
+    const int ndim = PyArray_NDIM(first), type = PyArray_TYPE(first), width = PyArray_ITEMSIZE(first);
+    *misfits = 0;
+    if (axis < 0) axis += ndim + stack;
+    if (ndim > MAX_AXES - 1 || ndim + stack < 1 || (type > NPY_CLONGDOUBLE && !narrow_kind((PyObject *)first)) || (width & (width - 1)) || width > 16) return NULL;
+    if (axis < 0 || axis >= ndim + stack) return *misfits = 1, NULL;
+    npy_intp shape[MAX_AXES], steps[MAX_AXES], total = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyArrayObject *a = (PyArrayObject *)PyList_GET_ITEM(arrays, i);
+        if (!PyArray_CheckExact((PyObject *)a) || !PyArray_ISALIGNED(a) || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder)) return NULL;
+        if (PyArray_TYPE(a) != type || PyArray_NDIM(a) != ndim) return *misfits = 1, NULL;
+        for (int d = 0; d < ndim; d++)
+            if ((stack || d != axis) && PyArray_DIM(a, d) != PyArray_DIM(first, d)) return *misfits = 1, NULL;
+        total += stack ? 1 : PyArray_DIM(a, axis);
+    }
+    for (int d = 0; d < ndim; d++) shape[d + (stack && d >= axis)] = PyArray_DIM(first, d);
+    shape[axis] = total;
+    PyArrayObject *out = inside ? new_innermost(type, ndim, shape) : new_like(first, ndim + stack, shape);
+    if (!out) return NULL;
+    char *to = PyArray_BYTES(out);
+    for (int d = 0; d < ndim; d++) steps[d] = PyArray_STRIDE(out, d + (stack && d >= axis));
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyArrayObject *a = (PyArrayObject *)PyList_GET_ITEM(arrays, i);
+        fast_copy(a, to, steps);
+        to += (stack ? 1 : PyArray_DIM(a, axis)) * PyArray_STRIDE(out, axis);
+    }
+    return out;
+}
+
 /* joined(arrays, axis, stack): arrays one after another, in C order, along a new axis or one that they have; None where their types, or
  * the other axes, differ */
 static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -288,52 +337,59 @@ static PyObject *joined(PyObject *module, PyObject *const *args, Py_ssize_t coun
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
     if (!PyList_CheckExact(args[0]) || !PyList_GET_SIZE(args[0]) || !PyArray_CheckExact(PyList_GET_ITEM(args[0], 0))) NOT_HANDLED();
     const int stack = PyObject_IsTrue(args[2]);
-    const Py_ssize_t n = PyList_GET_SIZE(args[0]);
-    PyArrayObject *first = (PyArrayObject *)PyList_GET_ITEM(args[0], 0);
-    const int ndim = PyArray_NDIM(first), type = PyArray_TYPE(first), width = PyArray_ITEMSIZE(first);
-    long axis = PyLong_AsLong(args[1]);
+    const long axis = PyLong_AsLong(args[1]);
+    int misfits;
     if (axis == -1 && PyErr_Occurred()) return NULL;
-    if (axis < 0) axis += ndim + stack;
-    if (ndim > MAX_AXES - 1 || ndim + stack < 1 || (type > NPY_CLONGDOUBLE && !narrow_kind((PyObject *)first)) || (width & (width - 1)) || width > 16) NOT_HANDLED();
-    if (axis < 0 || axis >= ndim + stack) Py_RETURN_NONE;
-    npy_intp shape[MAX_AXES], steps[MAX_AXES], total = 0;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyArrayObject *a = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
-        if (!PyArray_CheckExact((PyObject *)a) || !PyArray_ISALIGNED(a) || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder)) NOT_HANDLED();
-        if (PyArray_TYPE(a) != type || PyArray_NDIM(a) != ndim) Py_RETURN_NONE;
-        for (int d = 0; d < ndim; d++)
-            if ((stack || d != axis) && PyArray_DIM(a, d) != PyArray_DIM(first, d)) Py_RETURN_NONE;
-        total += stack ? 1 : PyArray_DIM(a, axis);
-    }
-    for (int d = 0; d < ndim; d++) shape[d + (stack && d >= axis)] = PyArray_DIM(first, d);
-    shape[axis] = total;
-    PyArrayObject *out = new_like(first, ndim + stack, shape);
-    if (!out) return NULL;
-    char *to = PyArray_BYTES(out);
-    for (int d = 0; d < ndim; d++) steps[d] = PyArray_STRIDE(out, d + (stack && d >= axis));
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyArrayObject *a = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
-        fast_copy(a, to, steps);
-        to += (stack ? 1 : PyArray_DIM(a, axis)) * PyArray_STRIDE(out, axis);
-    }
-    return (PyObject *)out;
+    PyObject *found = (PyObject *)one_after_another(args[0], axis, stack, 0, &misfits);
+    if (found || PyErr_Occurred()) return found;
+    if (misfits) Py_RETURN_NONE;
+    NOT_HANDLED();
 }
 
-/* Whether wengert.arrays.layouts.seems takes it for one whose channels are innermost, or would have to look. */
-static int may_lie_innermost(PyArrayObject *a)
+/* How many of the arrays seem to have their channels innermost: all, or (0) none, or -1. */
+static int seem_innermost(PyObject *arrays)
 {
-    const int ndim = PyArray_NDIM(a);
-    if (ndim != 4 && ndim != 5) return 0;
-    return PyArray_STRIDE(a, 1) && PyArray_STRIDE(a, ndim - 1) >= PyArray_STRIDE(a, 1) * PyArray_DIM(a, 1);
+    Py_ssize_t found = 0, n = PyList_GET_SIZE(arrays);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *a = PyList_GET_ITEM(arrays, i);
+        found += PyArray_CheckExact(a) && seems_innermost((PyArrayObject *)a);
+    }
+    return found == n ? 1 : found ? -1 : 0;
 }
 
 PyObject *cat_forward(PyObject *const *raw)
 {
-    PyObject *first = PyList_GET_SIZE(raw[0]) ? PyList_GET_ITEM(raw[0], 0) : NULL, *given[] = {raw[0], raw[1], Py_False};
-    if (!first || !PyArray_CheckExact(first) || !PyLong_CheckExact(raw[1]) || !PyArray_NDIM((PyArrayObject *)first) || may_lie_innermost((PyArrayObject *)first))
-        return NULL;
-    PyObject *found = joined(NULL, given, 3);
-    if (found && !PyArray_CheckExact(found)) Py_CLEAR(found); /* None, or NotImplemented */
+    PyObject *first = PyList_GET_SIZE(raw[0]) ? PyList_GET_ITEM(raw[0], 0) : NULL;
+    int misfits;
+    if (!first || !PyArray_CheckExact(first) || !PyArray_NDIM((PyArrayObject *)first) || !PyLong_CheckExact(raw[1])) return NULL;
+    const long axis = PyLong_AsLong(raw[1]);
+    if (axis == -1 && PyErr_Occurred()) return NULL;
+    return (PyObject *)one_after_another(raw[0], axis, 0, seem_innermost(raw[0]) > 0, &misfits);
+}
+
+/* Images whose channels are innermost are joined, and stay so. */
+PyObject *stack_forward(PyObject *const *raw)
+{
+    PyObject *first = PyList_GET_SIZE(raw[0]) ? PyList_GET_ITEM(raw[0], 0) : NULL;
+    int misfits;
+    if (!first || !PyArray_CheckExact(first) || !PyLong_CheckExact(raw[1])) return NULL;
+    const int ndim = PyArray_NDIM((PyArrayObject *)first), inside = seem_innermost(raw[0]) > 0;
+    long axis = PyLong_AsLong(raw[1]);
+    if ((axis == -1 && PyErr_Occurred()) || axis < -ndim - 1 || axis > ndim) return NULL;
+    if (axis < 0) axis += ndim + 1;
+    if (!inside || axis == ndim) return (PyObject *)one_after_another(raw[0], axis, 1, 0, &misfits);
+    for (Py_ssize_t i = 1; i < PyList_GET_SIZE(raw[0]); i++)
+        if (PyArray_DIM((PyArrayObject *)PyList_GET_ITEM(raw[0], i), axis) != PyArray_DIM((PyArrayObject *)first, axis)) return NULL;
+    PyArrayObject *row = one_after_another(raw[0], axis, 0, 1, &misfits);
+    if (!row) return NULL;
+    npy_intp shape[MAX_AXES], strides[MAX_AXES];
+    for (int d = 0; d < ndim; d++) shape[d + (d >= axis)] = PyArray_DIM(row, d), strides[d + (d >= axis)] = PyArray_STRIDE(row, d);
+    shape[axis + 1] = PyArray_DIM((PyArrayObject *)first, axis), shape[axis] = PyList_GET_SIZE(raw[0]);
+    strides[axis] = strides[axis + 1] * shape[axis + 1];
+    Py_INCREF(PyArray_DESCR(row));
+    PyObject *found = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(row), ndim + 1, shape, strides, PyArray_BYTES(row), NPY_ARRAY_WRITEABLE, NULL);
+    if (found && PyArray_SetBaseObject((PyArrayObject *)found, (PyObject *)row) < 0) Py_CLEAR(found);
+    else if (!found) Py_DECREF(row);
     return found;
 }
 

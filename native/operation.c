@@ -271,12 +271,13 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     for (int i = 0; i < self->params; i++)
         if (self->kind[i] == HOLES) self->kind[i] = LIST, self->holes |= 1 << i;
     if (others != Py_None && (!PyTuple_Check(others) || PyTuple_GET_SIZE(others) != self->params)) self->params = -1;
-    self->early = writes ? NULL : view_forward_of(op);
+    self->early = writes ? writing_forward_of(self->name) : view_forward_of(op);
     if (!self->early && !writes) self->early = early_forward_of(self->name);
     if (!self->early && !writes) self->early = direct_forward_of(self->name);
     if (!self->early && !writes) self->early = places_forward_of(self->name);
     if (!self->early && !writes) self->early = laid_forward_of(self->name);
     if (!writes && PyUnicode_CompareWithASCIIString(self->name, "cat") == 0) self->row = cat_forward;
+    if (!writes && PyUnicode_CompareWithASCIIString(self->name, "stack") == 0) self->row = stack_forward;
     if (self->params < 0 || self->floats < 0 || self->wrt < 0 || self->live < 0 || self->saved < 0 || self->consts < 0) {
         Py_DECREF(self);
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "operation(): too many parameters");

@@ -164,6 +164,9 @@ PyObject *written(const Operation *self, struct call *c, int recording, int *gen
 /* What the operator gives left in the tensor `out`, which is given back; NotImplemented, with nothing changed, where the general path has to do it. writes.c */
 PyObject *performed_into(const Operation *self, PyObject *const *args, PyObject *out);
 
+/* Whether the in-place form that runs is about to write to this array, so that a forward that has seen that nothing is wrong may. writes.c */
+int may_write_to(PyArrayObject *a);
+
 /* A view that an everyday call gives, NULL where the forward in Python has to; and the C forward of an operator, or NULL. views.c */
 typedef PyObject *(*view_forward)(PyArrayObject *, PyObject *const *);
 view_forward view_forward_of(PyObject *op);
@@ -171,6 +174,8 @@ PyObject *view_of(const Operation *self, const struct call *c);
 
 /* The same of an operator of this name on a few numbers, where it is a kernel, and of places. early.c, direct.c, places.c */
 view_forward early_forward_of(PyObject *name);
+view_forward writing_forward_of(PyObject *name); /* of those that may write to their first argument; early.c, and those by masks: places.c */
+view_forward masking_forward_of(PyObject *name);
 view_forward direct_forward_of(PyObject *name);
 view_forward places_forward_of(PyObject *name);
 
@@ -186,8 +191,10 @@ int is_gapless(PyArrayObject *a);
 typedef PyObject *(*reduction)(PyArrayObject *a, PyObject *dims, PyObject *keep, int which);
 PyObject *reduced_in_memory_order(reduction f, PyArrayObject *a, PyObject *dims, PyObject *keep, int which);
 
-/* The forward of `cat` for arrays of one type, given a list of them and where; NULL, perhaps with an error, where Python's has to. layout.c */
+/* The forwards of `cat` and `stack` for arrays of one type, given a list of them and where; NULL, perhaps with an error, where Python's has
+ * to. layout.c */
 PyObject *cat_forward(PyObject *const *raw);
+PyObject *stack_forward(PyObject *const *raw);
 
 /* Forwards that early.c knows. counts.c */
 PyObject *trace_forward(PyArrayObject *a, PyObject *const *args);
@@ -205,6 +212,8 @@ PyObject *softmax(PyObject *module, PyObject *const *args, Py_ssize_t count);   
 PyObject *log_softmax(PyObject *module, PyObject *const *args, Py_ssize_t count);     /* rows.c */
 PyObject *sum_kernel(PyObject *module, PyObject *const *args, Py_ssize_t count);      /* sums.c */
 PyObject *mean_kernel(PyObject *module, PyObject *const *args, Py_ssize_t count);     /* sums.c */
+PyObject *product(PyObject *module, PyObject *const *args, Py_ssize_t count);         /* sums.c */
+PyObject *sum_of_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count);  /* sums.c */
 PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* places.c */
 PyObject *top_places(PyObject *module, PyObject *const *args, Py_ssize_t count);      /* ranks.c */
 PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t count);      /* lines.c */

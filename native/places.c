@@ -1,6 +1,8 @@
 /* Places of numbers as arrays: where a mask is true, and the numbers at such places. */
 #include "operation.h"
 
+#include <float.h>
+
 enum { FEW = 4096, WIDEST = 8 }; /* elements of a block; bytes of a row */
 
 #define PLACES_OF(TYPE)                                                                              \
@@ -35,13 +37,13 @@ static npy_intp flat_places(PyArrayObject *a, npy_intp begin, npy_intp n, int16_
         break;                                                                                       \
     }
 
-/* How many numbers are not zero; -1 where this is not for the array. */
+/* How many numbers of an array without gaps are not zero; -1 where this is not for its type. */
 static npy_intp count_places(PyArrayObject *a)
 {
     enum { BYTES = 255 };
     const npy_intp size = PyArray_SIZE(a);
     npy_intp count = 0;
-    if (!PyArray_NDIM(a) || !PyArray_ISCARRAY_RO(a)) return -1;
+    if (!PyArray_NDIM(a) || !PyArray_ISBEHAVED_RO(a)) return -1;
     switch (PyArray_TYPE(a)) {
     case NPY_BOOL: COUNT_OF(npy_bool)
     case NPY_INT64: COUNT_OF(int64_t)
@@ -50,6 +52,15 @@ static npy_intp count_places(PyArrayObject *a)
     default: return -1;
     }
     return count;
+}
+
+/* count_nonzero(input, dim): of everything */
+static PyObject *counted(PyArrayObject *a, PyObject *const *args)
+{
+    const npy_intp n = args[1] == Py_None && is_gapless(a) ? count_places(a) : -1;
+    PyObject *found = n < 0 ? NULL : PyArray_SimpleNew(0, NULL, NPY_INT64);
+    if (found) *(int64_t *)PyArray_DATA((PyArrayObject *)found) = n;
+    return found;
 }
 
 /* The places along each axis: number i of axis d to to[d][i]. */
@@ -77,7 +88,7 @@ static PyObject *rows_of_places(PyArrayObject *a, PyObject *const *args)
 {
     int64_t *to[NPY_MAXDIMS];
     (void)args;
-    const npy_intp shape[2] = {count_places(a), PyArray_NDIM(a)};
+    const npy_intp shape[2] = {PyArray_IS_C_CONTIGUOUS(a) ? count_places(a) : -1, PyArray_NDIM(a)};
     PyArrayObject *y = shape[0] < 0 ? NULL : (PyArrayObject *)PyArray_EMPTY(2, (npy_intp *)shape, NPY_INT64, 1);
     for (int d = 0; y && d < shape[1]; d++) to[d] = (int64_t *)PyArray_DATA(y) + d * shape[0];
     if (y) spread_places(a, to);
@@ -90,7 +101,7 @@ PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count)
     (void)module;
     if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
     PyArrayObject *a = (PyArrayObject *)args[0];
-    npy_intp n = PyArray_CheckExact(args[0]) ? count_places(a) : -1;
+    npy_intp n = PyArray_CheckExact(args[0]) && PyArray_IS_C_CONTIGUOUS(a) ? count_places(a) : -1;
     if (n < 0) NOT_HANDLED();
     PyObject *found = PyList_New(PyArray_NDIM(a));
     for (int d = 0; found && d < PyArray_NDIM(a); d++) {
@@ -137,47 +148,151 @@ static int rows_are_whole(PyArrayObject *a, int many)
 {
     npy_intp step = PyArray_ITEMSIZE(a);
     for (int d = PyArray_NDIM(a) - 1; d >= many; step *= PyArray_DIM(a, d--))
-        if (PyArray_STRIDE(a, d) != step) return 0;
-    return PyArray_ISALIGNED(a) && !PyArray_ISBYTESWAPPED(a);
+        if (PyArray_STRIDE(a, d) != step && PyArray_DIM(a, d) != 1) return 0;
+    return 1;
+}
+
+/* Whether what follows the first `many` dimensions lies in order, with gaps, so that no other order of them is possible. */
+static int rows_descend(PyArrayObject *a, int many)
+{
+    for (int d = PyArray_NDIM(a) - 1; d >= many; d--)
+        if (PyArray_STRIDE(a, d) <= (d == PyArray_NDIM(a) - 1 ? 0 : PyArray_STRIDE(a, d + 1))) return 0;
+    return 1;
+}
+
+/* Where the numbers of a row of what follows the first `many` dimensions lie, from its beginning on, in bytes. */
+static void offsets_of(PyArrayObject *a, int many, npy_intp *offsets)
+{
+    npy_intp done = 1;
+    offsets[0] = 0;
+    for (int d = PyArray_NDIM(a) - 1; d >= many; done *= PyArray_DIM(a, d--))
+        for (npy_intp i = done; i < done * PyArray_DIM(a, d); i++) offsets[i] = offsets[i - done] + PyArray_STRIDE(a, d);
+}
+
+/* Rows from where they begin to one behind the other; `offsets`: NULL, or where their numbers lie. */
+#define EACH_ROW(TYPE)                                                                                            \
+    for (npy_intp i = 0; i < n; i++)                                                                              \
+        for (npy_intp k = 0; k < inner; k++) ((TYPE *)to)[i * inner + k] = *(const TYPE *)(from + starts[i] + offsets[k])
+static void copy_rows(char *to, const char *from, const int64_t *starts, npy_intp n, npy_intp width, npy_intp each, const npy_intp *offsets)
+{
+    const npy_intp inner = width / each;
+    if (offsets && each == 4) EACH_ROW(uint32_t);
+    else if (offsets && each == 8) EACH_ROW(uint64_t);
+    else if (offsets)
+        for (npy_intp i = 0; i < n; i++)
+            for (npy_intp k = 0; k < inner; k++) memcpy(to + (i * inner + k) * each, from + starts[i] + offsets[k], each);
+    else if (width == 4)
+        for (npy_intp i = 0; i < n; i++) memcpy(to + i * 4, from + starts[i], 4);
+    else if (width == 8)
+        for (npy_intp i = 0; i < n; i++) memcpy(to + i * 8, from + starts[i], 8);
+    else
+        for (npy_intp i = 0; i < n; i++) memcpy(to + i * width, from + starts[i], width);
 }
 
 /* index(input, indices, exact): at rows of places for the first dimensions */
 static PyObject *at_places(PyArrayObject *a, PyObject *const *args)
 {
     int64_t starts[FEW];
-    const int many = PyList_CheckExact(args[1]) ? (int)PyList_GET_SIZE(args[1]) : 0, ndim = PyArray_NDIM(a);
-    if (!many || many > ndim || !PyArray_CheckExact(PyList_GET_ITEM(args[1], 0))) return NULL;
-    if (!rows_are_whole(a, many)) return NULL;
+    npy_intp offsets[FEW];
+    const int many = PyList_CheckExact(args[1]) ? (int)PyList_GET_SIZE(args[1]) : 0, ndim = PyArray_NDIM(a), rows = PyArray_IS_C_CONTIGUOUS(a);
+    if (!many || many > ndim || !PyArray_CheckExact(PyList_GET_ITEM(args[1], 0)) || !PyArray_ISALIGNED(a) || PyArray_ISBYTESWAPPED(a)) return NULL;
     const npy_intp count = PyArray_SIZE((PyArrayObject *)PyList_GET_ITEM(args[1], 0));
-    npy_intp shape[NPY_MAXDIMS] = {count}, width = PyArray_ITEMSIZE(a);
+    npy_intp shape[NPY_MAXDIMS] = {count}, inner = 1;
+    int ones = 0;
     for (int d = many; d < ndim; d++) {
-        if (PyArray_DIM(a, d) < 2) return NULL; /* whose place in memory is not told by its step */
-        shape[d - many + 1] = PyArray_DIM(a, d), width *= PyArray_DIM(a, d);
+        if (PyArray_DIM(a, d) < 1) return NULL;
+        ones |= PyArray_DIM(a, d) == 1; /* whose place in memory is not told by its step */
+        shape[d - many + 1] = PyArray_DIM(a, d), inner *= PyArray_DIM(a, d);
     }
+    const npy_intp each = PyArray_ITEMSIZE(a), width = inner * each;
+    const int whole = rows_are_whole(a, many);
+    if (!whole && (count * inner > FEW || !rows_descend(a, many))) return NULL;
     /* Wide rows of what has no gaps are NumPy's to copy. */
     if (!count || (width > WIDEST && count * width > FEW * WIDEST && PyArray_ISCARRAY_RO(a)) || !are_places(args[1], many, count)) return NULL;
+    for (int d = 0; ones && d < many; d++)
+        if (!rows || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)PyList_GET_ITEM(args[1], d))) return NULL;
     Py_INCREF(PyArray_DESCR(a));
     PyArrayObject *y = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), ndim - many + 1, shape, NULL, NULL, 0, NULL);
     if (!y) return NULL;
-    const char *from = PyArray_BYTES(a);
+    if (!whole) offsets_of(a, many, offsets);
     for (npy_intp begin = 0, n; begin < count; begin += n) {
-        char *to = PyArray_BYTES(y) + begin * width;
         n = count - begin < FEW ? count - begin : FEW;
         if (!starts_of(a, args[1], many, begin, n, starts)) {
             Py_DECREF(y);
             return NULL;
         }
-        if (width == 4)
-            for (npy_intp i = 0; i < n; i++) memcpy(to + i * 4, from + starts[i], 4);
-        else if (width == 8)
-            for (npy_intp i = 0; i < n; i++) memcpy(to + i * 8, from + starts[i], 8);
-        else
-            for (npy_intp i = 0; i < n; i++) memcpy(to + i * width, from + starts[i], width);
+        copy_rows(PyArray_BYTES(y) + begin * width, PyArray_BYTES(a), starts, n, width, each, whole ? NULL : offsets);
     }
     return (PyObject *)y;
 }
 
+/* ---- where a mask is true ---- */
+
+/* What is written to: the array itself, where that is meant, or a copy; a mask of its shape, row by row like it, is given. */
+static PyArrayObject *masked_target(PyArrayObject *a, PyObject *mask)
+{
+    if (!PyArray_CheckExact(mask) || PyArray_TYPE((PyArrayObject *)mask) != NPY_BOOL || !PyArray_SAMESHAPE(a, (PyArrayObject *)mask) ||
+        !PyArray_ISCARRAY_RO((PyArrayObject *)mask) || !PyArray_ISCARRAY_RO(a))
+        return NULL;
+    if (may_write_to(a)) return (PyArrayObject *)Py_NewRef((PyObject *)a);
+    PyArrayObject *y = new_like(a, PyArray_NDIM(a), PyArray_DIMS(a));
+    if (y) memcpy(PyArray_DATA(y), PyArray_DATA(a), PyArray_NBYTES(a));
+    return y;
+}
+
+#define TAKE_IN_TURN(TYPE) for (npy_intp i = 0; i < n; i++) ((TYPE *)to)[flat[i]] = ((const TYPE *)from)[i]
+
+/* masked_scatter(input, mask, source) */
+static PyObject *scattered_by_mask(PyArrayObject *a, PyObject *const *args)
+{
+    PyArrayObject *mask = (PyArrayObject *)args[1], *source = (PyArrayObject *)args[2];
+    const npy_intp size = PyArray_SIZE(a), width = PyArray_ITEMSIZE(a);
+    if (!PyArray_CheckExact(args[1]) || !PyArray_CheckExact(args[2]) || PyArray_DESCR(source) != PyArray_DESCR(a) || !PyArray_ISCARRAY_RO(source) ||
+        PyArray_TYPE(mask) != NPY_BOOL || !PyArray_ISCARRAY_RO(mask) || (width != 1 && width != 2 && width != 4 && width != 8) || count_places(mask) > PyArray_SIZE(source))
+        return NULL;
+    PyArrayObject *y = masked_target(a, args[1]);
+    char *to = y ? PyArray_BYTES(y) : NULL;
+    const char *from = PyArray_BYTES(source);
+    int16_t flat[FEW + 1];
+    for (npy_intp begin = 0, n; y && begin < size; begin += FEW, to += FEW * width, from += n * width) {
+        n = flat_places(mask, begin, size - begin < FEW ? size - begin : FEW, flat);
+        if (width == 4) TAKE_IN_TURN(uint32_t);
+        else if (width == 8) TAKE_IN_TURN(uint64_t);
+        else if (width == 2) TAKE_IN_TURN(uint16_t);
+        else TAKE_IN_TURN(uint8_t);
+    }
+    return (PyObject *)y;
+}
+
+#define FILL_BY_MASK(TYPE) for (npy_intp i = 0; i < n; i++) ((TYPE *)to)[i] = mask[i] ? (TYPE)value : ((TYPE *)to)[i]
+
+/* masked_fill(input, mask, value): a number, and a few elements */
+static PyObject *filled_by_mask(PyArrayObject *a, PyObject *const *args)
+{
+    const int type = PyArray_TYPE(a);
+    const npy_intp n = PyArray_SIZE(a);
+    if (n > FEW || (type != NPY_FLOAT && type != NPY_DOUBLE) || !(PyFloat_CheckExact(args[2]) || PyLong_CheckExact(args[2]))) return NULL;
+    const double value = PyFloat_AsDouble(args[2]);
+    if (PyErr_Occurred()) return PyErr_Clear(), NULL;
+    if (type == NPY_FLOAT && isfinite(value) && fabs(value) > FLT_MAX) return NULL;
+    PyArrayObject *y = masked_target(a, args[1]);
+    const npy_bool *mask = y ? PyArray_DATA((PyArrayObject *)args[1]) : NULL;
+    void *to = y ? PyArray_DATA(y) : NULL;
+    if (y && type == NPY_FLOAT) FILL_BY_MASK(float);
+    else if (y) FILL_BY_MASK(double);
+    return (PyObject *)y;
+}
+
+view_forward masking_forward_of(PyObject *name)
+{
+    if (!PyUnicode_CompareWithASCIIString(name, "masked_scatter")) return scattered_by_mask;
+    return !PyUnicode_CompareWithASCIIString(name, "masked_fill") ? filled_by_mask : NULL;
+}
+
 view_forward places_forward_of(PyObject *name)
 {
-    return !PyUnicode_CompareWithASCIIString(name, "nonzero") ? rows_of_places : !PyUnicode_CompareWithASCIIString(name, "index") ? at_places : NULL;
+    static const struct { const char *name; view_forward forward; } known[] = {{"nonzero", rows_of_places}, {"index", at_places}, {"count_nonzero", counted}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
+    return masking_forward_of(name);
 }

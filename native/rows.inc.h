@@ -274,6 +274,21 @@ static void F(sum_columns_rows)(double *out, const REAL *x, size rows, size step
         EACH out[i] += part[i];
     }
 }
+static void F(multiply_columns_rows)(double *out, const REAL *x, size rows, size step, size n)
+{
+    EACH out[i] = 1;
+    for (size r = 0; r < rows; r++, x += step) EACH out[i] *= x[i];
+}
+/* Of what is not NaN: as the sums, where there is none. */
+static void F(sum_numbers_columns_rows)(double *out, const REAL *x, size rows, size step, size n)
+{
+    int nan = 0;
+    F(sum_columns_rows)(out, x, rows, step, n);
+    EACH nan |= out[i] != out[i];
+    if (!nan) return;
+    EACH out[i] = 0;
+    for (size r = 0; r < rows; r++, x += step) EACH out[i] += x[i] == x[i] ? x[i] : 0;
+}
 
 /* Softmax and its relatives down n columns that lie side by side: rows are `step` apart. */
 static inline void F(column_max)(REAL *restrict top, const REAL *restrict x, size rows, size step, size n)

@@ -150,6 +150,18 @@ static PyObject *has_nan(PyObject *module, PyObject *const *args, Py_ssize_t cou
         for (size k = i; k < end; k++) outside |= !(v[k] >= low) | !(v[k] <= high); \
     }
 
+/* The same of whole numbers and limits of up to MOST_PLACES: one of the two differences is negative where a number is outside. */
+enum { MOST_PLACES = 1 << 30 };
+static int places_within(const int64_t *x, size n, int64_t low, int64_t high)
+{
+    uint64_t outside = 0;
+    for (size i = 0; i < n && !(outside >> 63); i += 4096) {
+        const size end = i + 4096 < n ? i + 4096 : n;
+        for (size k = i; k < end; k++) outside |= ((uint64_t)x[k] - (uint64_t)low) | ((uint64_t)high - (uint64_t)x[k]);
+    }
+    return !(outside >> 63);
+}
+
 /* within(x, low, high): whether all elements are in [low, high], where NaN is not */
 static PyObject *within(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -180,6 +192,8 @@ static PyObject *within(PyObject *module, PyObject *const *args, Py_ssize_t coun
         ALL_WITHIN(double, (double)low, (double)high)
     } else if (type == NPY_BOOL) {
         ALL_WITHIN(npy_bool, low, high)
+    } else if (llabs(low) <= MOST_PLACES && llabs(high) <= MOST_PLACES) {
+        outside = !places_within(PyArray_DATA(x), n, low, high);
     } else {
         ALL_WITHIN(int64_t, low, high)
     }

@@ -13,7 +13,7 @@ struct sum_job {
     double *out;
     size n, inner; /* x is (outer, n, inner) */
     int halves;    /* 0, or NPY_HALF, or another number for bfloat16: x has 16 bits */
-    enum total total; /* NORM: a sum of squares; for PRODUCT and NUMBERS inner is 1 */
+    enum total total; /* NORM: a sum of squares */
 };
 
 /* Numbers of 16 bits are widened by blocks that stay in the cache. */
@@ -44,7 +44,7 @@ static void sum_halves(const struct sum_job *job, size begin, size end)
 }
 
 /* Whether rows are summed, of single numbers or of pairs, and not columns. */
-static int is_of_rows(const struct sum_job *job) { return job->inner == 1 || (job->inner == 2 && !job->halves && job->total != NORM); }
+static int is_of_rows(const struct sum_job *job) { return job->inner == 1 || (job->inner == 2 && !job->halves && job->total < NORM); }
 
 /* Of rows from which NaN is left out, by blocks that stay in the cache; most have none. */
 #define DEFINE_NUMBERS(REAL, SUFFIX)                                                                       \
@@ -102,6 +102,8 @@ static void sum_task(void *context, size begin, size end, int chunk)
     {                                                                                                                           \
         const REAL *x = (const REAL *)job->x + at;                                                                              \
         if (job->total == NORM) kernels->square_columns_##SUFFIX(out, x, (const REAL *)zeros, job->n, job->inner, count);       \
+        else if (job->total == PRODUCT) kernels->multiply_columns_##SUFFIX(out, x, job->n, job->inner, count);                  \
+        else if (job->total == NUMBERS) kernels->sum_numbers_columns_##SUFFIX(out, x, job->n, job->inner, count);               \
         else kernels->sum_columns_##SUFFIX(out, x, job->n, job->inner, count);                                                  \
     }
         if (job->type == NPY_FLOAT) RUN(float, f32) else RUN(double, f64)
@@ -205,8 +207,7 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total tota
     PyArrayObject *x = (PyArrayObject *)args[0];
     char marked[NPY_MAXDIMS];
     int order[NPY_MAXDIMS];
-    if (!PyArray_CheckExact(args[0]) || !PyArray_ISBEHAVED_RO(x) || mark_axes(args[1], PyArray_NDIM(x), marked) < 0 || !memory_order(x, marked, order) ||
-        (total >= NORM && !PyArray_IS_C_CONTIGUOUS(x)))
+    if (!PyArray_CheckExact(args[0]) || !PyArray_ISBEHAVED_RO(x) || mark_axes(args[1], PyArray_NDIM(x), marked) < 0 || !memory_order(x, marked, order))
         NOT_HANDLED();
     const int type = PyArray_TYPE(x), ndim = PyArray_NDIM(x), keep = PyObject_IsTrue(args[2]);
     const int halves = type == NPY_HALF || is_brain(type) ? type : 0, pairs = type == NPY_CFLOAT || type == NPY_CDOUBLE;
@@ -228,7 +229,6 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total tota
     /* The last summed run goes first; what is left of the array gets smaller, and is in double precision. */
     int at = is_summed(&runs, runs.count - 1) ? runs.count - 1 : runs.count - 2;
     if (at < 0) runs.lengths[1] = runs.lengths[0], runs.lengths[0] = 1, at = 0, runs.count = 2; /* nothing to sum */
-    if ((total == PRODUCT && (at < runs.count - 1 || at > 1)) || (total == NUMBERS && at < runs.count - 1)) NOT_HANDLED(); /* of the last axes alone */
     PyArrayObject *out = new_like(x, out_ndim, shape);
     if (!out) return NULL;
     double few[64], *sums = NULL, *old = NULL;
@@ -249,7 +249,7 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total tota
         NPY_END_THREADS
         if (old) free(old);
         old = sums == few ? NULL : sums;
-        job.type = NPY_DOUBLE, job.halves = 0, job.total = SUM, job.x = (const char *)sums, before = results;
+        job.type = NPY_DOUBLE, job.halves = 0, job.total = total == PRODUCT ? PRODUCT : SUM, job.x = (const char *)sums, before = results;
         if (at > 0) job.inner *= runs.lengths[at - 1];
     }
     leave(out, sums, before, total == MEAN ? (double)runs.summed : 1, total == NORM);
@@ -266,8 +266,8 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total tota
 TOTAL(sum_kernel, SUM)
 TOTAL(mean_kernel, MEAN)
 static TOTAL(norm, NORM)
-static TOTAL(product, PRODUCT)
-static TOTAL(sum_of_numbers, NUMBERS)
+TOTAL(product, PRODUCT)
+TOTAL(sum_of_numbers, NUMBERS)
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef sums_methods[] = {{"sum", (PyCFunction)(void (*)(void))sum_kernel, METH_FASTCALL, NULL}, {"mean", (PyCFunction)(void (*)(void))mean_kernel, METH_FASTCALL, NULL}, METHOD(norm), METHOD(product), METHOD(sum_of_numbers), {NULL, NULL, 0, NULL}};

@@ -336,6 +336,8 @@ static PyObject *to_write(PyObject *module, PyObject *const *args, Py_ssize_t co
     return Py_NewRef(args[0]);
 }
 
+int may_write_to(PyArrayObject *a) { return a == about_to_be_written; }
+
 /* target(x): x itself if the in-place form is about to write there, else None: where a kernel may leave the result, which comes last */
 static PyObject *target_of(PyObject *module, PyObject *x)
 {

@@ -112,3 +112,53 @@ def test_dimensions_that_no_integer_of_64_bits_holds(torch):
             for n in (2**63, -(2**63) - 1, 2**64 - 1, 2**63 - 1):
                 with pytest.raises((RuntimeError, IndexError, OverflowError, TypeError)):
                     f((n,))
+
+
+def images(torch, *size):
+    x = torch.arange(float(2 * 3 * 4 * 5)).reshape(2, 4, 5, 3).permute(0, 3, 1, 2) + sum(size)
+    return x[size] if size else x
+
+
+JOINED = {0: (60, 1, 15, 3), 1: (120, 1, 30, 6), 2: (120, 1, 15, 3), 3: (120, 1, 30, 3)}
+STACKED = {0: (120, 60, 1, 15, 3), 1: (120, 3, 1, 30, 6), 2: (120, 1, 60, 15, 3), 3: (120, 1, 30, 15, 3),
+    4: (120, 40, 10, 2, 1)}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bfloat16", "bool"])
+def test_images_with_innermost_channels_are_joined_as_such(torch, dtype):
+    x, y = (a.to(getattr(torch, dtype)) for a in (images(torch), images(torch) * 2))
+    for dim in range(-4, 4):
+        found = torch.cat([x, y], dim)
+        assert found.tolist() == torch.cat([x.contiguous(), y.contiguous()], dim).tolist()
+        assert found.stride() == JOINED[dim % 4]
+    for dim in range(-5, 5):
+        found = torch.stack([x, y], dim)
+        assert found.tolist() == torch.stack([x.contiguous(), y.contiguous()], dim).tolist()
+        assert found.stride() == STACKED[dim % 5]
+
+
+def test_images_of_several_orders_are_joined_row_by_row(torch):
+    x, y = images(torch), images(torch).contiguous()
+    for row in ([x, y], [y, x], [x[:, :, ::2], x[:, :, ::2].contiguous()]):
+        for f in (torch.cat, torch.stack):
+            assert f(row, 1).is_contiguous()
+            assert f(row, 1).tolist() == f([a.contiguous() for a in row], 1).tolist()
+    parts = [x[:, :2], x[:, 2:]]  # with gaps
+    assert torch.cat(parts, 1).tolist() == x.tolist() and torch.cat(parts, 1).stride() == x.stride()
+    with pytest.raises(RuntimeError, match="Sizes of tensors must match except in dimension 0"):
+        torch.cat([x, x[:, :2]], 0)
+    with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size"):
+        torch.stack([x, x[:, :2]], 1)
+    with pytest.raises(IndexError):
+        torch.stack([x, x], 6)
+
+
+def test_gradients_of_joined_images(torch):
+    x, y = (images(torch).requires_grad_() for _ in range(2))
+    weight = torch.arange(240.0)
+    (torch.cat([x, y], 1).reshape(-1) * weight).sum().backward()
+    first = torch.cat([x.grad, y.grad], 1)
+    assert first.reshape(-1).tolist() == weight.tolist()
+    x.grad = y.grad = None
+    (torch.stack([x, y], 2).reshape(-1) * weight).sum().backward()
+    assert torch.stack([x.grad, y.grad], 2).reshape(-1).tolist() == weight.tolist()

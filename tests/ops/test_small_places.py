@@ -165,3 +165,138 @@ def test_gradients_of_pictures_of_classes_are_rounded_once(dtype):
             for leaf in (x.clone().requires_grad_(), x.float().requires_grad_()))
         assert found.dtype == dtype
         assert torch.allclose(found.float(), expected, rtol=2 * torch.finfo(dtype).eps, atol=2e-4)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_rows_of_other_orders(shape):
+    """Of transposed and strided tensors, with dimensions added and of one: as NumPy, and in PyTorch's order."""
+    x = torch.randn(*shape)
+    views = [x, x.transpose(0, -1), x[..., None], x[:, None], x[None]] + ([x[..., ::2]] if len(shape) > 1 else [])
+    for a in views:
+        n = a.shape[0]
+        index = torch.tensor([0, n - 1, -1, 0][: 4 if n else 0], dtype=torch.int64)
+        for rows in (index, torch.stack([index, index], 1)[:, 0]):
+            found, expected = a[rows], TABLE["index"].forward(a.numpy(), [rows.numpy()])
+            assert np.array_equal(found.numpy(), expected)
+            if found.numel():
+                assert found.stride() == tuple(s // 4 for s in expected.strides)
+
+
+@pytest.mark.parametrize("key", ["i, None", "None, i", "i, :, None", "i, None, 1", "1, None, i", "None, i, 1:",
+    "i, None, ..., 0", "None, None, i, i", "i, None, [0, 1, 1]"])
+def test_keys_with_new_dimensions(key):
+    x, i = torch.arange(60.0).reshape(3, 4, 5), torch.tensor([0, 2, 1])
+    given = eval(f"np.s_[{key}]", {"np": np, "i": i})
+    # PyTorch takes integers and slices first
+    plain = np.arange(60.0).reshape(3, 4, 5)
+    basic = tuple(slice(None) if isinstance(k, (torch.Tensor, list)) else k for k in given)
+    places = [k for k in given if not isinstance(k, int) and k is not Ellipsis]
+    advanced = tuple(k.numpy() if isinstance(k, torch.Tensor) else k if isinstance(k, list) else slice(None)
+        for k in places)
+    expected = plain[basic][advanced]
+    assert x[given].tolist() == expected.tolist()
+    y = x.clone()
+    y[given] = -1.0
+    plain[basic][advanced] = -1.0
+    assert y.tolist() == plain.tolist()
+    z = x.double().requires_grad_()
+    z[given].sum().backward()
+    count = np.zeros((3, 4, 5))
+    np.add.at(count[basic], advanced, 1.0)
+    assert z.grad.tolist() == count.tolist()
+
+
+def test_too_many_keys_with_new_dimensions():
+    x = torch.zeros(2, 2)
+    with pytest.raises(IndexError, match="too many indices"):
+        x[torch.tensor([0]), None, 0, 0]
+    with pytest.raises(IndexError):
+        x[torch.tensor([2]), None]
+
+
+def test_numbers_are_written_at_lists_and_masks():
+    x = torch.arange(6.0).reshape(3, 2)
+    version = x._version
+    x[[0, 2]] = 7.0
+    assert x.tolist() == [[7, 7], [2, 3], [7, 7]] and x._version == version + 1
+    x[x > 5] = torch.tensor(1.5)
+    assert x.tolist() == [[1.5, 1.5], [2, 3], [1.5, 1.5]] and x._version == version + 2
+    with pytest.raises(IndexError):
+        x[[3]] = 1.0
+    leaf = torch.zeros(3, requires_grad=True)
+    y = leaf * 1
+    y[[1]] = 5.0
+    y.sum().backward()
+    assert leaf.grad.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("size", [(5, 4), (70, 130), (200, 150)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.bfloat16])
+def test_scatters_in_place(size, dtype):
+    """As the forms that are not in place, of few numbers and many; a wrong place changes nothing."""
+    x, src = (torch.randint(0, 2 if dtype is torch.bool else 50, size).to(dtype) for _ in range(2))
+    for dim in (0, 1):
+        index = torch.randint(0, size[dim], size)
+        for name, given in (("scatter", src), ("scatter", 1), ("scatter_add", src)):
+            if name == "scatter_add" and dtype in (torch.bool, torch.bfloat16):
+                continue
+            y, version = x.clone(), x.clone()._version
+            assert getattr(y, name + "_")(dim, index, given) is y
+            assert torch.equal(y, getattr(x, name)(dim, index, given)) and y._version == version + 1
+        part = index[:3, :2]
+        assert torch.equal(x.clone().scatter_(dim, part, src), x.scatter(dim, part, src))
+        wrong = index.clone()
+        wrong[-1, -1] = size[dim]
+        y = x.clone()
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            y.scatter_(dim, wrong, src)
+        assert torch.equal(y, x)
+
+
+def test_recorded_scatters_in_place():
+    leaf, src = torch.ones(3, 4, requires_grad=True), torch.full((3, 4), 2.0, requires_grad=True)
+    index = torch.tensor([[0, 1, 1, 0]])
+    y = leaf * 2
+    y.scatter_(0, index, src)
+    y.scatter_add_(0, index, src)
+    (y * y).sum().backward()
+    assert leaf.grad.tolist() == [[0, 8, 8, 0], [8, 0, 0, 8], [8, 8, 8, 8]]
+    assert src.grad.tolist() == [[16, 16, 16, 16], [0] * 4, [0] * 4]
+    x = torch.arange(4.0)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x.scatter_(0, torch.tensor([3, 2, 1, 0]), x)
+
+
+@pytest.mark.parametrize("size", [(7,), (5, 4), (70, 130)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.uint8, torch.bool, torch.bfloat16])
+def test_masked_writes(size, dtype):
+    x, mask = torch.randint(0, 2, size).to(dtype), torch.rand(size) > 0.5
+    source = torch.randint(0, 2, (mask.numel() + 3,)).to(dtype)
+    n = int(mask.sum())
+    expected = x.clone()
+    expected[mask] = source[:n]
+    y = x.clone()
+    assert torch.equal(x.masked_scatter(mask, source), expected)
+    assert y.masked_scatter_(mask, source) is y and torch.equal(y, expected) and y._version == 1
+    assert torch.equal(x.clone().masked_scatter_(mask, source[:n]), expected)
+    y = x.clone()
+    with pytest.raises(RuntimeError, match="Number of elements of source < number of ones in mask"):
+        y.masked_scatter_(torch.ones_like(mask), source[: mask.numel() - 1])
+    assert torch.equal(y, x)
+    if dtype.is_floating_point:
+        filled = torch.where(mask, torch.tensor(0.25, dtype=dtype), x)
+        assert torch.equal(x.masked_fill(mask, 0.25), filled)
+        assert torch.equal(x.clone().masked_fill_(mask, 0.25), filled)
+        with pytest.raises(RuntimeError, match="without overflow"):
+            x.float().masked_fill(mask, 1e300)
+        assert x.masked_fill(mask, float("inf"))[mask].isinf().all()
+
+
+def test_places_in_wide_ranges():
+    """The check of places, at its limits."""
+    from wengert.arrays import kernels as K
+
+    for low, high in ((0, 4), (-5, 4), (3, 3), (4, 3), (-9, -2), (-(2**62), 2**62)):
+        for places in ([0, 4], [-5, 4], [5], [-6], [2**63 - 1], [-(2**63)], [low], [high], []):
+            wanted = all(low <= p <= high for p in places)
+            assert bool(K.within(np.array(places, np.int64), low, high)) == wanted, (low, high, places)

@@ -129,15 +129,24 @@ _BOUNDS = {int, type(None)}
 
 
 def _mixed_key(a: Any, key: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, list[Any], str] | None:
-    """What ``split`` says of integers, slices, lists of integers and arrays of indices, with the operator of the basic
-    part; None if there is more to it.
+    """What ``split`` says of integers, slices, None, lists of integers and arrays of indices, with the operator of the
+    basic part; None if there is more to it.
     """
-    if type(a) is not np.ndarray or len(key) > a.ndim:
+    if type(a) is not np.ndarray:
         return None
     basic: list[Any] = []
     advanced: list[Any] = []
-    last, indexed = "", False
-    for k, n in zip(key, a.shape):
+    last, indexed, at = "", False, 0
+    for k in key:
+        if k is None:
+            basic.append(None)
+            advanced.append(None)
+            last = "unsqueeze_index"
+            continue
+        if at == a.ndim:
+            return None
+        n = a.shape[at]
+        at += 1
         kind = type(k)
         if kind is int:
             if not -n <= k < n:
@@ -263,7 +272,8 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
         _record_part(self, given, value)
         return True
     mask = by_tensor and at.shape == a.shape and at.dtype.kind == "b"
-    if mask and type(value) in (float, int) and a.dtype.kind == "f":
+    if mask and a.dtype.kind == "f" and (type(value) in (float, int) or not value._wg_data.ndim):
+        value = value if type(value) in (float, int) else value._wg_data.item()
         inplace_function("masked_fill")(self, key, value)  # two to four times as fast as NumPy's key
         return True
     try:
@@ -327,10 +337,10 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     if native_write(self, key, value):
         return
-    if _write_plainly(self, key, value):
-        return
     if type(key) is list:
         key = key if (places := _listed(self, key)) is None else places
+    if _write_plainly(self, key, value):
+        return
     if (type(key) in classes.PLAIN and type(self) in classes.PLAIN and _gathers(self._wg_data, key._wg_data)
             and (type(value) is float or type(value) in classes.PLAIN)):
         _put(self, (as_indices([key]), [key]), value)
