@@ -478,7 +478,7 @@ struct tiled {
     size image, plane, size[3], channels; /* numbers of an image and of a channel; lengths of the axes */
     size tiles[3];                        /* of an image */
 };
-enum { MOST_STREAMS = 24, MOST_PHASES = 4, MOST_SIDE = 16, MOST_TAPS = 128, MOST_SUMS = 256 };
+enum { MOST_STREAMS = 24, MOST_PHASES = 4, MOST_SIDE = 16, MOST_TAPS = 160, MOST_SUMS = 320 };
 enum { NEGATIVE = 2 };
 struct stream { /* along an axis: what numbers of the input and of the filters meet, and in which sum */
     int sum, index;    /* index: among those of the sum */
@@ -500,7 +500,7 @@ struct pieces { /* an axis; a tile has `results`, and what it reads begins at it
 };
 struct plan {
     struct pieces axis[3];
-    int streams, sums, taps, kernel[3];
+    int streams, sums, taps, kernel[3], plain; /* plain: results are those of one piece of three taps along y and x */
     int first[MOST_SUMS], count[MOST_SUMS]; /* of the streams of a sum */
     struct place {
         int sum, index;
@@ -510,6 +510,7 @@ enum { WINOGRAD_DEPTH = 16 }; /* channels whose products are summed up at a time
 #define WINOGRAD_KERNELS(X)                                                                                                             \
     X(winograd_images, (REAL * to, const struct tiled *v, const struct plan *p, size first, size tiles, size room, size depth,          \
                         size block, REAL *strip))                                                                                       \
+    X(winograd_few, (REAL * to, const struct tiled *v, const struct plan *p, size first, size tiles, size pitch, REAL *strip))          \
     X(winograd_filters, (REAL * to, const struct plan *p, const REAL *weight, const REAL *end, size filter, size channel, size filters, \
                          size channels, size blocks))                                                                                   \
     X(winograd_products, (REAL * sums, const struct plan *p, const REAL *images, const REAL *filters, size depth, size done,            \

@@ -28,6 +28,11 @@ static size bytes_of(const struct job *j, size vectors)
 {
     return vectors * j->lanes * j->v->width;
 }
+/* Whether channels do not fill a vector: then vectors run over tiles. */
+static int are_few(const struct job *j)
+{
+    return j->in.channels < j->lanes;
+}
 /* Of the filters of a panel and a group. */
 static size group_bytes(const struct job *j)
 {
@@ -55,6 +60,13 @@ static void transform(const struct job *j, const struct tiled *v, const struct p
 {
     if (j->v->type == NPY_FLOAT) kernels->winograd_images_f32((float *)to, v, p, first, tiles, j->room, depth, block, (float *)strip);
     else kernels->winograd_images_f64((double *)to, v, p, first, tiles, j->room, depth, block, (double *)strip);
+}
+
+static void transform_few(const struct job *j, char *to, size first, size tiles, char *strip)
+{
+    const size pitch = j->room + j->lanes;
+    if (j->v->type == NPY_FLOAT) kernels->winograd_few_f32((float *)to, &j->in, &j->plan, first, tiles, pitch, (float *)strip);
+    else kernels->winograd_few_f64((double *)to, &j->in, &j->plan, first, tiles, pitch, (double *)strip);
 }
 
 /* The results of a block of tiles and a panel of filters. */
@@ -93,7 +105,9 @@ static void blocks_task(void *context, size begin, size end, int chunk)
     memset(images, 0, j->images_bytes);
     for (size item = begin; item < end && !pool_stopped(); item++) {
         const size share = item % j->shares, block = item / j->shares, first = place(j, block), tiles = place(j, block + 1) - first;
-        for (size c = 0; c < j->depth && ready != block && !pool_stopped(); c++) transform(j, &j->in, &j->plan, images, first, tiles, j->depth, c, strip);
+        if (ready != block && are_few(j)) transform_few(j, images, first, tiles, strip);
+        else
+            for (size c = 0; c < j->depth && ready != block && !pool_stopped(); c++) transform(j, &j->in, &j->plan, images, first, tiles, j->depth, c, strip);
         ready = block;
         for (size panel = j->panels * share / j->shares; panel < j->panels * (share + 1) / j->shares && !pool_stopped(); panel++)
             meet(j, images, filters, sums, strip, first, tiles, panel, &j->lost[chunk]);
@@ -110,28 +124,47 @@ static void cut(struct job *j, size bytes, size most)
     for (int k = 0; k < AXES; k++) j->tiles *= j->in.tiles[k] = j->out.tiles[k] = tiles_of(j->out.size[k], j->plan.axis[k].results);
     j->blocks = tiles_of(j->tiles, most), j->room = tiles_of(tiles_of(j->tiles, high), j->blocks) * high;
     const size wide = j->room < j->out.tiles[2] ? j->room : j->out.tiles[2];
-    const size read = ((wide - 1) * x->step + x->reach) * (y->reach + 1), written = wide * (x->results + 2 * x->sums);
-    j->strip_bytes = bytes_of(j, (read > written ? read : written) + 2 * j->lanes);
+    const size read = ((wide - 1) * x->step + x->reach) * (y->reach + 1), written = 2 * (wide * x->results + j->lanes) + wide * 2 * x->sums;
+    const size few = ((wide + x->reach / x->step + 1) * x->step / j->lanes + 1 + x->step) * (y->reach + 2);
+    j->strip_bytes = bytes_of(j, (read > written ? read : written) + few + 2 * j->lanes);
 }
 
-/* Whether it takes less time, by products of two numbers: those of tiles filled up to whole vectors (`images` and `filters` numbers
- * wide), and what the transforms take, of tiles and of filters; against those of windows, which few filters make slower, and so do steps
- * in gradients of images. Smaller results than 3 x 3 see so few numbers that sums of windows are more exact. Constants: measured. */
-static int pays(const struct job *j, size images, size filters, int backward)
+/* What tiles and filters take whose channels fill vectors, by products of two numbers: those of tiles filled up to whole vectors (`images`
+ * and `filters` numbers wide), and the transforms. Constants, here and below: measured. */
+static double cost_of(const struct job *j, size images, size filters)
 {
     const struct plan *p = &j->plan;
-    const struct tiled *in = &j->in, *out = &j->out;
-    for (int k = 1; k < AXES; k++)
-        if (p->axis[k].sums > 3 && (out->size[k] < LEAST_SIDE || in->size[k] < LEAST_SIDE)) return 0;
-    const double tiles = (double)j->tiles, high = (double)kernels->gemm_rows, pairs = (double)in->channels * out->channels;
+    const double high = (double)kernels->gemm_rows, pairs = (double)j->in.channels * j->out.channels;
     const double products = ((double)tiles_of(j->tiles, (size)high) * high) * p->streams * images * filters * 1.15;
-    const double one = in->channels < j->lanes ? 12 : 6; /* those of few channels are mostly empty vectors */
-    const double transforms = tiles * one * (p->streams * j->depth * j->lanes + p->sums * out->channels) + 12 * p->streams * pairs;
+    return products + j->tiles * 6.0 * (p->streams * j->depth * j->lanes + p->sums * j->out.channels) + 12 * p->streams * pairs;
+}
+
+/* The same for few channels: vectors run over tiles of a row, which may leave a part of the last one empty, and rows are laid apart first. */
+static double cost_of_few(const struct job *j, size filters)
+{
+    const struct plan *p = &j->plan;
+    const struct pieces *deep = &p->axis[0], *high = &p->axis[1], *wide = &p->axis[2];
+    const int broad = kernels->gemm_columns_bytes > 64;
+    const size row = j->out.tiles[2], vectors = tiles_of(row, j->lanes) * j->lanes, length = (vectors + (wide->reach - 1) / wide->step) * wide->step;
+    const double lines = (double)(j->tiles / row) * j->in.channels * deep->streams * high->reach;
+    const double streams = (double)p->streams * j->in.channels, empty = (double)vectors / row;
+    return j->tiles * (filters * (streams * 1.03 + p->sums * (broad ? 8 : 10)) + streams * empty * (broad ? 2.5 : 7)) + lines * length * 35 +
+           5.0 * p->streams * j->lanes * filters;
+}
+
+/* Whether it takes less time than products of windows, which few filters make slower, and so do steps in gradients of images. Smaller
+ * results than 3 x 3 see so few numbers that sums of windows are more exact. */
+static int pays(const struct job *j, double cycles, int backward)
+{
+    const struct plan *p = &j->plan;
     const struct axis *a = j->v->axis;
+    for (int k = 1; k < AXES; k++)
+        if (p->axis[k].sums > 3 && (j->out.size[k] < LEAST_SIDE || j->in.size[k] < LEAST_SIDE)) return 0;
     const double places = backward ? (double)j->v->pixels / (a[0].stride * a[1].stride * a[2].stride) : (double)j->v->results;
-    const double windows = (double)j->v->images * places * j->v->kernel * pairs * (backward && p->axis[2].phases > 1 ? 1 : 0.93);
+    const double each = backward && p->axis[2].phases > 1 ? 1 : are_few(j) ? 0.98 : 0.93;
+    const double windows = (double)j->v->images * places * j->v->kernel * j->in.channels * j->out.channels * each;
     const double folded = backward ? 0.8 * folded_cost(j->v) * (double)tile_columns(j->v) : windows; /* by products that wait for nothing */
-    return conv_pays(BY_WINOGRAD, products + transforms, folded < windows ? folded : windows);
+    return conv_pays(BY_WINOGRAD, cycles, folded < windows ? folded : windows);
 }
 
 /* Whether no number stands out, so that sums that do not see it lose nothing to it. Results are made of no numbers of the image but those that
@@ -163,7 +196,8 @@ static int run(struct job *j)
         chunks = (int)(j->blocks * j->shares < threads ? j->blocks * j->shares : threads);
     }
     const size filters = j->blocks > 1 ? j->panels * j->groups : 0;
-    j->images_bytes = bytes_of(j, j->depth * j->plan.streams * (j->room + 1)), j->sums_bytes = bytes_of(j, j->plan.sums * (2 * j->room + 1));
+    j->images_bytes = bytes_of(j, are_few(j) ? tiles_of(j->in.channels * j->plan.streams * (j->room + j->lanes), j->lanes) : j->depth * j->plan.streams * (j->room + 1));
+    j->sums_bytes = bytes_of(j, j->plan.sums * (2 * j->room + 1));
     j->filters_bytes = filters ? 0 : group_bytes(j);
     j->work_bytes = tiles_of(j->images_bytes + j->sums_bytes + j->filters_bytes + j->strip_bytes, 64) * 64;
     PyArrayObject *left = scratch(filters * group_bytes(j) + 64, 1), *work = left ? scratch(chunks * j->work_bytes + 64, 1) : NULL;
@@ -215,8 +249,9 @@ static int prepare(struct job *j, int backward)
     j->out.to = v->out;
     j->filter = backward ? taps : v->channels * taps, j->channel = backward ? v->channels * taps : taps;
     count_vectors(j);
-    cut(j, j->plan.streams * j->depth * j->lanes * v->width, MOST_TILES);
-    return pays(j, v->channels < j->lanes && !backward ? v->channels : j->depth * j->lanes, j->panels * 2 * j->lanes, backward);
+    cut(j, j->plan.streams * (are_few(j) ? j->in.channels : j->depth * j->lanes) * v->width, MOST_TILES);
+    const size filters = j->panels * 2 * j->lanes;
+    return pays(j, are_few(j) ? cost_of_few(j, filters) : cost_of(j, j->depth * j->lanes, filters), backward);
 }
 
 int winograd_suits(struct conv *v)
@@ -314,6 +349,6 @@ int winograd_weights(struct conv *v, const char *grad, char *out)
     count_vectors(j);
     s.pairs = tiles_of(j->depth, 2), s.filters = tiles_of(v->filters, j->lanes);
     cut(j, (2 * s.pairs * j->plan.streams + s.filters * j->plan.sums) * j->lanes * v->width, MOST_SUMMED);
-    if (!pays(j, 2 * s.pairs * j->lanes, s.filters * j->lanes, 0)) return 0;
+    if (!pays(j, cost_of(j, 2 * s.pairs * j->lanes, s.filters * j->lanes), 0)) return 0;
     return are_even(v, v->from, v->images * j->in.image) && are_even(v, grad, v->images * j->out.image) ? run_sums(&s) : 0;
 }

@@ -3,7 +3,8 @@
  *
  * Vectors run over channels (or filters): a strip of an image is turned so that they lie side by side. Transformed images: [sum][block of
  * channels][stream of the sum][tile][channel], streams (room + 1) vectors apart: the odd vector keeps them out of each other's way in the
- * first cache. Filters: [sum][block][stream][channel][two vectors of filters], sums: [sum][tile][same]. */
+ * first cache. Where channels fill no vector, vectors run over tiles: [sum][stream][channel][tile], room + WIDE numbers apart.
+ * Filters: [sum][block][stream][channel][two vectors of filters], sums: [sum][tile][same]. */
 
 #define WIDE ((size)(VECTOR_BYTES / sizeof(REAL)))
 
@@ -133,6 +134,69 @@ static void F(winograd_images)(REAL *restrict to, const struct tiled *v, const s
     }
 }
 
+/* line[j] = from[j * parts], and so on for the parts - 1 numbers behind: each part `length` long, behind the one before. */
+static inline void F(winograd_part)(REAL *restrict line, const REAL *restrict from, size parts, size length)
+{
+    for (size j = 0; j < length; j++)
+        for (size r = 0; r < parts; r++) line[r * length + j] = from[j * parts + r];
+}
+/* Rows of a plane from y on, columns from x on, zeros where the plane is not; of each row, columns that meet the same taps lie side by side. */
+static void F(winograd_rows)(REAL *restrict to, const struct tiled *v, const REAL *restrict plane, size y, size x, size rows, size columns, size parts,
+                             size length, REAL *restrict line)
+{
+    const size width = v->size[2], left = x < 0 ? -x : 0, right = x + columns < width ? x + columns : width;
+    memset(line, 0, parts * length * sizeof(REAL));
+    for (size r = 0; r < rows; r++, to += parts * length) {
+        if (!plane || y + r < 0 || y + r >= v->size[1] || right <= x + left) {
+            memset(to, 0, parts * length * sizeof(REAL));
+            continue;
+        }
+        F(conv_move)(line + left, plane + (y + r) * width + x + left, right - x - left);
+        if (parts == 4) F(winograd_part)(to, line, 4, length);
+        else if (parts == 2) F(winograd_part)(to, line, 2, length);
+        else F(winograd_part)(to, line, parts, length);
+    }
+}
+
+/* Tiles of images with few channels, transformed for all of them. Streams are `one` of a number and `other` of another, whatever their sign. */
+static void F(winograd_few)(REAL *restrict to, const struct tiled *v, const struct plan *p, size first, size tiles, size pitch, REAL *restrict strip)
+{
+    const struct pieces *deep = &p->axis[0], *high = &p->axis[1], *wide = &p->axis[2];
+    const size parts = wide->step;
+    struct { REAL one, other; size a, b; } across[MOST_STREAMS];
+    size at[MOST_SUMS];
+    for (int k = 0; k < p->streams; k++) at[k] = (p->first[p->place[k].sum] + p->place[k].index) * v->channels * pitch;
+    WINOGRAD_RUNS(v) {
+        const size vectors = (n + WIDE - 1) / WIDE, length = vectors * WIDE + (wide->reach - 1) / parts, row = parts * length;
+        REAL *const turned = strip + high->reach * row + WIDE, *const line = turned + row + WIDE;
+        for (int j = 0; j < wide->streams; j++) {
+            const struct stream *s = &wide->stream[j];
+            across[j].one = s->sign == NEGATIVE ? -1 : 1, across[j].other = s->sign == NEGATIVE ? 0 : (REAL)s->sign;
+            across[j].a = s->a % parts * length + s->a / parts, across[j].b = s->b % parts * length + s->b / parts;
+        }
+        for (size c = 0; c < v->channels; c++) {
+            const size *next = at;
+            for (int l = 0; l < deep->streams; l++) {
+                const size at_z = z * deep->step + deep->start + deep->stream[l].a;
+                const REAL *plane = (const REAL *)v->from + image * v->image + c * v->plane + at_z * v->size[1] * v->size[2];
+                F(winograd_rows)(strip, v, at_z < 0 || at_z >= v->size[0] ? NULL : plane, y * high->step + high->start, x * wide->step + wide->start,
+                                 high->reach, (n - 1) * parts + wide->reach, parts, length, line);
+                for (int i = 0; i < high->streams; i++) {
+                    const struct stream *down = &high->stream[i];
+                    const REAL *from = strip + down->a * row;
+                    if (down->sign) F(winograd_pair)(turned, WIDE, from, strip + down->b * row, WIDE, (row + WIDE - 1) / WIDE, down->sign), from = turned;
+                    for (int j = 0; j < wide->streams; j++) {
+                        REAL *put = to + *next++ + c * pitch + t - first;
+                        const REAL *a = from + across[j].a, *b = from + across[j].b;
+                        const REAL one = across[j].one, other = across[j].other;
+                        WINOGRAD_EACH(vectors) STORE(put + q * WIDE + k, LOAD(a + q * WIDE + k) * one + LOAD(b + q * WIDE + k) * other);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /* n numbers: of taps, `step` apart, what a stream makes of them. */
 static inline void F(winograd_weigh)(REAL *restrict to, const REAL *restrict taps, size step, size n, const struct stream *s)
 {
@@ -173,21 +237,23 @@ static void F(winograd_filters)(REAL *restrict to, const struct plan *p, const R
     }
 }
 
-/* sums = or += tiles x channels of images times channels x two vectors of filters; `channels` of each block of them. */
-static inline void F(winograd_tile)(REAL *restrict c, const REAL *restrict a, size a_block, const REAL *restrict b, size blocks, size channels, int add)
+/* sums = or += tiles x channels of images, `row` and `column` apart, times channels x two vectors of filters; `channels` of each block of them. */
+static inline void F(winograd_tile)(REAL *restrict c, const REAL *restrict a, size a_block, size row, size column, const REAL *restrict b, size blocks,
+                                    size channels, int add)
 {
     F(vector) tile[GEMM_ROWS][F(gemm_vectors)];
     TILE_FOR (int i = 0; i < GEMM_ROWS; i++)
         for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};
     for (; blocks > 0; blocks--, a += a_block, b += (WIDE - channels) * 2 * WIDE)
-        for (size k = 0; k < channels; k++, b += 2 * WIDE) TILE_ADD(GEMM_ROWS, F(gemm_vectors), b, a[i * WIDE + k]);
+        for (size k = 0; k < channels; k++, b += 2 * WIDE) TILE_ADD(GEMM_ROWS, F(gemm_vectors), b, a[i * row + k * column]);
     TILE_LEAVE(GEMM_ROWS, F(gemm_vectors), c, 2 * WIDE, add)
 }
 /* `blocks` of channels, after some that are done, of images with `depth` of them; `channels` of each. */
 static void F(winograd_products)(REAL *sums, const struct plan *p, const REAL *images, const REAL *filters, size depth, size done, size blocks,
                                  size channels, size room, size tiles)
 {
-    const size most = WINOGRAD_DEPTH / channels > 1 ? WINOGRAD_DEPTH / channels : 1, image = (room + 1) * WIDE;
+    const size most = WINOGRAD_DEPTH / channels > 1 ? WINOGRAD_DEPTH / channels : 1, pitch = room + WIDE;
+    const size image = channels == WIDE ? (room + 1) * WIDE : channels * pitch;
     for (int sum = 0; sum < p->sums; sum++, sums += (2 * room + 1) * WIDE) {
         const size all = blocks * p->count[sum];
         const REAL *from = images + (p->first[sum] * depth + done * p->count[sum]) * image, *right = filters + (p->first[sum] * blocks * WIDE * 2 + sum) * WIDE;
@@ -195,9 +261,9 @@ static void F(winograd_products)(REAL *sums, const struct plan *p, const REAL *i
             const REAL *a = from + q * image, *b = right + q * 2 * WIDE * WIDE;
             const size some = all - q < most ? all - q : most;
             if (channels == WIDE)
-                for (size t = 0; t < tiles; t += GEMM_ROWS) F(winograd_tile)(sums + t * 2 * WIDE, a + t * WIDE, image, b, some, WIDE, done || q);
+                for (size t = 0; t < tiles; t += GEMM_ROWS) F(winograd_tile)(sums + t * 2 * WIDE, a + t * WIDE, image, WIDE, 1, b, some, WIDE, done || q);
             else
-                for (size t = 0; t < tiles; t += GEMM_ROWS) F(winograd_tile)(sums + t * 2 * WIDE, a + t * WIDE, image, b, some, channels, done || q);
+                for (size t = 0; t < tiles; t += GEMM_ROWS) F(winograd_tile)(sums + t * 2 * WIDE, a + t, image, 1, pitch, b, some, channels, done || q);
         }
     }
 }
@@ -233,6 +299,62 @@ static inline void F(winograd_undo)(REAL *restrict to, REAL *restrict other, siz
         }
 }
 
+/* The four results of tiles of one piece of three taps each way, which are 4 x 4 sums `step` apart: two rows, `row` apart. */
+static inline void F(winograd_undo_four)(REAL *restrict to, size row, const REAL *restrict from, size step, size n)
+{
+    WINOGRAD_EACH(n) {
+        F(vector) top[4], low[4];
+        TILE_FOR (int j = 0; j < 4; j++) {
+            const REAL *m = from + q * 2 * WIDE + j * step + k;
+            const F(vector) one = LOAD(m + 4 * step), two = LOAD(m + 8 * step);
+            top[j] = LOAD(m) + one + two, low[j] = one - two - LOAD(m + 12 * step);
+        }
+        REAL *at = to + q * 2 * WIDE + k;
+        STORE(at, top[0] + top[1] + top[2]);
+        STORE(at + WIDE, top[1] - top[2] - top[3]);
+        STORE(at + row, low[0] + low[1] + low[2]);
+        STORE(at + row + WIDE, low[1] - low[2] - low[3]);
+    }
+}
+
+/* Plus the bias; sums of the results, times zero, say whether all are finite. */
+static inline void F(winograd_check)(REAL *restrict strip, size length, const REAL *restrict bias, REAL *restrict check)
+{
+    for (size k = 0; k < WIDE; k += F(gemm_step)) {
+        F(vector) none = LOAD(check + k);
+        if (bias) {
+            const F(vector) b = LOAD(bias + k);
+            for (size c = 0; c < length; c++) {
+                const F(vector) result = LOAD(strip + c * WIDE + k) + b;
+                STORE(strip + c * WIDE + k, result);
+                none += result * 0;
+            }
+        } else
+            for (size c = 0; c < length; c++) none += LOAD(strip + c * WIDE + k) * 0;
+        STORE(check + k, none);
+    }
+}
+
+/* Rows of results from the sums of n neighbouring tiles, for one vector of filters and one phase of z and y: `row` apart in `strip`. */
+static inline void F(winograd_rows_of)(REAL *restrict strip, size row, const struct plan *p, const REAL *restrict from, size step, size n, int kind, int rows)
+{
+    const struct pieces *wide = &p->axis[2];
+    if (p->plain && kind) {
+        F(winograd_undo_four)(strip, row, from, step, n);
+        return;
+    }
+    REAL *const turned = strip + 2 * row;
+    const size other = wide->sums * n * WIDE;
+    for (int j = 0; j < wide->sums; j++)
+        F(winograd_undo)(turned + j * n * WIDE, turned + other + j * n * WIDE, WIDE, from + j * step, wide->sums * step, 2 * WIDE, n, kind);
+    for (int i = 0; i < rows; i++, strip += row)
+        for (int j = 0; j < wide->phases; j++) {
+            const struct phase *across = &wide->phase[j];
+            F(winograd_undo)(strip + across->place[0] * WIDE, strip + across->place[wide->results > wide->phases] * WIDE, wide->results * WIDE,
+                             turned + i * other + across->first * n * WIDE, n * WIDE, WIDE, n, across->kind);
+        }
+}
+
 /* Results of two vectors of filters. Whether some are not finite is noted. */
 static void F(winograd_results)(const struct tiled *v, const struct plan *p, size first, size tiles, size room, size filter, const REAL *restrict sums,
                                 const REAL *bias, REAL *restrict strip, int *lost)
@@ -244,37 +366,22 @@ static void F(winograd_results)(const struct tiled *v, const struct plan *p, siz
         REAL start[WIDE] = {0}, check[WIDE] = {0};
         if (bias) memcpy(start, bias + filter, there * sizeof(REAL));
         WINOGRAD_RUNS(v) {
-            const size columns = n * wide->results, from_x = x * wide->results, row = wide->sums * n * WIDE;
+            const size columns = n * wide->results, from_x = x * wide->results, row = (columns + WIDE) * WIDE;
             const size length = v->size[2] - from_x < columns ? v->size[2] - from_x : columns;
-            REAL *const turned = strip + (columns + WIDE) * WIDE;
             for (int l = 0; l < deep->phases * high->phases; l++) {
                 const struct phase *in = &deep->phase[l / high->phases], *down = &high->phase[l % high->phases];
                 const size to_z = z * deep->results + in->place[0];
-                const REAL *from = sums + (in->first * high->sums + down->first) * wide->sums * step + (2 * (t - first) + half) * WIDE;
+                const int rows = high->results / high->phases;
                 if (to_z >= v->size[0]) continue;
-                for (int j = 0; j < wide->sums; j++)
-                    F(winograd_undo)(turned + j * n * WIDE, turned + row + j * n * WIDE, WIDE, from + j * step, wide->sums * step, 2 * WIDE, n, in->kind ? down->kind : 0);
-                for (int i = 0; i < high->results / high->phases; i++) {
+                F(winograd_rows_of)(strip, row, p, sums + (in->first * high->sums + down->first) * wide->sums * step + (2 * (t - first) + half) * WIDE,
+                                    step, n, in->kind ? down->kind : 0, rows);
+                for (int i = 0; i < rows; i++) {
                     const size to_y = y * high->results + down->place[i];
                     if (to_y >= v->size[1]) continue;
-                    for (int j = 0; j < wide->phases; j++) {
-                        const struct phase *across = &wide->phase[j];
-                        F(winograd_undo)(strip + across->place[0] * WIDE, strip + across->place[wide->results > wide->phases] * WIDE, wide->results * WIDE,
-                                         turned + i * row + across->first * n * WIDE, n * WIDE, WIDE, n, across->kind);
-                    }
-                    for (size k = 0; k < WIDE; k += F(gemm_step)) {
-                        const F(vector) b = LOAD(start + k);
-                        F(vector) none = LOAD(check + k);
-                        for (size c = 0; c < length; c++) {
-                            const F(vector) result = LOAD(strip + c * WIDE + k) + b;
-                            if (bias) STORE(strip + c * WIDE + k, result);
-                            none += result * 0;
-                        }
-                        STORE(check + k, none);
-                    }
+                    F(winograd_check)(strip + i * row, length, bias ? start : NULL, check);
                     REAL *to = (REAL *)v->to + image * v->image + filter * v->plane + (to_z * v->size[1] + to_y) * v->size[2] + from_x;
                     for (size at = 0; at < length; at += WIDE)
-                        F(winograd_out)(to + at, v->plane, strip + at * WIDE, WIDE, there, length - at < WIDE ? length - at : WIDE);
+                        F(winograd_out)(to + at, v->plane, strip + i * row + at * WIDE, WIDE, there, length - at < WIDE ? length - at : WIDE);
                 }
             }
         }

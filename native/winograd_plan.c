@@ -128,6 +128,7 @@ static int join(struct plan *p)
         before += p->count[sum];
     }
     p->streams = before;
+    p->plain = z->sums == 1 && y->phases * x->phases == 1 && y->phase[0].kind == 4 && x->phase[0].kind == 4;
     struct place *place = p->place;
     for (int k = 0; k < z->streams; k++)
         for (int j = 0; j < y->streams; j++)

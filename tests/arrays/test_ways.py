@@ -120,6 +120,9 @@ SHAPES = {  # images, filters, stride, padding, groups
     "few windows of one tap": ((40, 24, 3, 3), (30, 24, 1, 1), 1, 0, 1),
     "planes that push each other out": ((2, 20, 32, 32), (72, 20, 1, 1), 1, 0, 1),
     "one pixel": ((5, 40, 1, 1), (24, 40, 1, 1), 1, 0, 1),
+    "a stem": ((3, 3, 37, 43), (40, 3, 7, 7), 2, 3, 1),
+    "a stem, long rows": ((1, 2, 9, 200), (17, 2, 5, 5), 1, 2, 1),
+    "a stem in steps of four": ((2, 3, 50, 47), (16, 3, 11, 11), 4, 2, 1),
 }
 
 
@@ -146,6 +149,34 @@ def test_all_ways_give_the_same(name: str) -> None:
                 native.conv_only(None)
             np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * abs(wanted).max())
     assert len(seen) > (3 if name not in ("depthwise", "one pixel") else 0)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("image", "weight", "stride", "padding"), [
+    ((2, 3, 5, 21, 22), (35, 3, 3, 7, 7), (1, 2, 2), (1, 3, 3)),
+    ((3, 5, 4, 9, 40), (16, 5, 3, 3, 3), (1, 1, 1), (1, 1, 1)),
+    ((2, 1, 6, 12, 11), (20, 1, 2, 4, 4), (2, 1, 1), (0, 2, 1)),
+    ((4, 4, 300), (16, 4, 9), (1,), (4,)),
+    ((2, 7, 64, 3), (24, 7, 3, 1), (1, 1), (1, 0)),
+])
+def test_few_channels_by_winograd(image: tuple[int, ...], weight: tuple[int, ...], stride: tuple[int, ...],
+        padding: tuple[int, ...], bias: bool) -> None:
+    from wengert.arrays import _kernels as native
+
+    random = np.random.default_rng(0)
+    how = stride, padding, (1,) * len(stride), 1
+    x, w, b = (random.standard_normal(shape) for shape in (image, weight, weight[:1]))
+    for dtype, bound in ((np.float64, 1e-12), (np.float32, 1e-5)):
+        given = x.astype(dtype), w.astype(dtype), b.astype(dtype) if bias else None
+        found = []
+        for way in ("packed", "winograd"):
+            native.conv_only(way)
+            try:
+                found.append(native.conv(*given, *how))
+                assert native.conv_chosen()[0] == way
+            finally:
+                native.conv_only(None)
+        np.testing.assert_allclose(*found, rtol=0, atol=bound * abs(found[0]).max())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
