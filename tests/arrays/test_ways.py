@@ -55,7 +55,7 @@ FASTEST: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
         "32 groups 3x3 128, 28": ("in place", "in place", "dots"),
         "transposed 4x4/2 64-1, 14": (None, "folded", "tiles"),
         "transposed 2x2/2 64-32, 32": (None, "folded", "tiles"),
-        "7x7/2 3-64, 224": (None, "folded", "tiles"),
+        "7x7/2 3-64, 224": ("winograd", "folded", "tiles"),
     },
     "avx2": {
         "1x1 256-64, 56": ("packed", "packed", None),
