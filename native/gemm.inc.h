@@ -66,29 +66,33 @@ enum { F(fetches) = 64 };
             for (int j = 0; j < VECTORS; j++) STORE(kept + (i * VECTORS + j) * F(gemm_step), tile[i][j]);            \
     }
 
-/* A tile plus what is given, if something is: what is there, or one row for all, a step of 0 apart. */
-#define GEMM_TILE(name, ROWS)                                                                                        \
+/* A tile plus what is given, if something is: what is there, or one row for all, a step of 0 apart. One of half the width is for the
+ * columns at an edge that are no more. */
+enum { F(gemm_thin) = F(gemm_vectors) / 2 };
+#define GEMM_TILE(name, ROWS, VECTORS)                                                                               \
     static void F(name)(REAL *c, size c_row, const REAL *restrict a, size a_row, size a_step,                        \
                         const REAL *restrict b, size b_row, size depth, const REAL *plus, size plus_row)             \
     {                                                                                                                \
-        F(vector) tile[ROWS][F(gemm_vectors)];                                                                       \
+        F(vector) tile[ROWS][VECTORS];                                                                               \
         if (plus == c && depth >= GEMM_FETCHES) TILE_FETCH(ROWS, c, c_row)                                           \
         for (int i = 0; i < ROWS; i++)                                                                               \
-            for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};                                   \
-        for (size p = 0; p < depth; p++, a += a_step, b += b_row) TILE_ADD(ROWS, F(gemm_vectors), b, a[i * a_row]);  \
-        if (plus) TILE_PLUS(ROWS, F(gemm_vectors), plus, plus_row)                                                   \
-        TILE_LEAVE(ROWS, F(gemm_vectors), c, c_row, 0)                                                               \
+            for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0};                                           \
+        for (size p = 0; p < depth; p++, a += a_step, b += b_row) TILE_ADD(ROWS, VECTORS, b, a[i * a_row]);          \
+        if (plus) TILE_PLUS(ROWS, VECTORS, plus, plus_row)                                                           \
+        TILE_LEAVE(ROWS, VECTORS, c, c_row, 0)                                                                       \
     }
-GEMM_TILE(gemm_tile, GEMM_ROWS)
-GEMM_TILE(gemm_half, GEMM_ROWS / 2)
+#define GEMM_TILES(name, ROWS) GEMM_TILE(name, ROWS, F(gemm_vectors)) GEMM_TILE(name##_thin, ROWS, F(gemm_thin))
+GEMM_TILES(gemm_tile, GEMM_ROWS)
+GEMM_TILES(gemm_half, GEMM_ROWS / 2)
 #if GEMM_ROWS == 6
-GEMM_TILE(gemm_most, 4)
+GEMM_TILES(gemm_most, 4)
 #endif
 #if GEMM_ROWS > 4
-GEMM_TILE(gemm_pair, 2)
+GEMM_TILES(gemm_pair, 2)
 #endif
-GEMM_TILE(gemm_row, 1)
+GEMM_TILES(gemm_row, 1)
 #undef GEMM_TILE
+#undef GEMM_TILES
 
 /* How many of the rows that are left the next tile takes. A tile of fewer than four rows waits for its own sums and takes as long as
  * one of four, so that rows that fill no tile are shared out: eight, where a tile has six, as four and four. */
@@ -101,21 +105,28 @@ static inline size F(gemm_next)(size left)
     return left >= GEMM_ROWS ? GEMM_ROWS : left >= GEMM_ROWS / 2 ? GEMM_ROWS / 2 : left < 2 ? left : 2;
 }
 
-/* A tile of so many rows as gemm_next says. */
+typedef void (*F(gemm_kernel))(REAL *c, size c_row, const REAL *restrict a, size a_row, size a_step, const REAL *restrict b, size b_row,
+                               size depth, const REAL *plus, size plus_row);
+
+/* The tile of so many rows as gemm_next says. */
+static inline F(gemm_kernel) F(gemm_of)(size rows, int thin)
+{
+    switch (rows) {
+    case GEMM_ROWS: return thin ? F(gemm_tile_thin) : F(gemm_tile);
+    case GEMM_ROWS / 2: return thin ? F(gemm_half_thin) : F(gemm_half);
+#if GEMM_ROWS == 6
+    case 4: return thin ? F(gemm_most_thin) : F(gemm_most);
+#endif
+#if GEMM_ROWS > 4
+    case 2: return thin ? F(gemm_pair_thin) : F(gemm_pair);
+#endif
+    default: return thin ? F(gemm_row_thin) : F(gemm_row);
+    }
+}
 static inline void F(gemm_few)(size rows, REAL *c, size c_row, const REAL *restrict a, size a_row, size a_step,
                                const REAL *restrict b, size b_row, size depth, const REAL *plus, size plus_row)
 {
-    switch (rows) {
-    case GEMM_ROWS: F(gemm_tile)(c, c_row, a, a_row, a_step, b, b_row, depth, plus, plus_row); break;
-    case GEMM_ROWS / 2: F(gemm_half)(c, c_row, a, a_row, a_step, b, b_row, depth, plus, plus_row); break;
-#if GEMM_ROWS == 6
-    case 4: F(gemm_most)(c, c_row, a, a_row, a_step, b, b_row, depth, plus, plus_row); break;
-#endif
-#if GEMM_ROWS > 4
-    case 2: F(gemm_pair)(c, c_row, a, a_row, a_step, b, b_row, depth, plus, plus_row); break;
-#endif
-    default: F(gemm_row)(c, c_row, a, a_row, a_step, b, b_row, depth, plus, plus_row);
-    }
+    F(gemm_of)(rows, 0)(c, c_row, a, a_row, a_step, b, b_row, depth, plus, plus_row);
 }
 
 /* What is left at the right edge: fewer columns than a tile has. */
@@ -152,7 +163,7 @@ static void F(gemm_panel)(REAL *c, size c_row, const REAL *restrict a, size a_ro
         if (from == edge)
             for (size r = 0; r < count; r++)
                 for (size k = 0; k < GEMM_COLUMNS; k++) edge[r * GEMM_COLUMNS + k] = k < n ? plus[r * plus_row + k] : 0;
-        F(gemm_few)(count, to, step, a, a_row, a_step, panel, GEMM_COLUMNS, depth, from, from == edge ? step : plus_row);
+        F(gemm_of)(count, n <= GEMM_COLUMNS / 2)(to, step, a, a_row, a_step, panel, GEMM_COLUMNS, depth, from, from == edge ? step : plus_row);
         if (to == edge)
             for (size r = 0; r < count; r++) memcpy(c + r * c_row, edge + r * GEMM_COLUMNS, n * sizeof(REAL));
         if (plus) plus += count * plus_row;
