@@ -172,12 +172,12 @@ static PyObject *logsumexp_grad(PyObject *module, PyObject *const *args, Py_ssiz
 
 /* ---- losses of classes ---- */
 
-/* Numbers of classes, row by row, where x has its numbers, the classes in axis 1; the index has an axis 1 of one element. */
+/* Numbers of classes where x has its numbers, the classes in axis 1; the index has an axis 1 of one element. */
 static int are_classes(PyObject *x, PyObject *classes, int with_axis)
 {
     PyArrayObject *scores = (PyArrayObject *)x, *t = (PyArrayObject *)classes;
     if (!is_real(x) || PyArray_NDIM(scores) < 2 || !PyArray_SIZE(scores) || !PyArray_Check(classes) || PyArray_TYPE(t) != NPY_INT64 ||
-        !PyArray_ISCARRAY_RO(t) || PyArray_NDIM(t) != PyArray_NDIM(scores) - !with_axis || (with_axis && PyArray_DIM(t, 1) != 1))
+        !PyArray_ISBEHAVED_RO(t) || PyArray_NDIM(t) != PyArray_NDIM(scores) - !with_axis || (with_axis && PyArray_DIM(t, 1) != 1))
         return 0;
     for (int k = 0; k < PyArray_NDIM(scores); k++)
         if (k != 1 && PyArray_DIM(scores, k) != PyArray_DIM(t, k - (k > 1 && !with_axis))) return 0;
@@ -257,18 +257,20 @@ static PyObject *class_losses(PyObject *module, PyObject *const *args, Py_ssize_
     (void)module;
     if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
     if (!are_classes(args[0], args[1], 0) || !PyUnicode_Check(args[4])) NOT_HANDLED();
-    PyArrayObject *t = (PyArrayObject *)args[1], *w = args[2] == Py_None ? NULL : (PyArrayObject *)args[2];
+    PyArrayObject *w = args[2] == Py_None ? NULL : (PyArrayObject *)args[2];
     const npy_intp n = PyArray_DIM((PyArrayObject *)args[0], 1);
     if (w && (!is_like(args[2], args[0]) || PyArray_NDIM(w) != 1 || PyArray_DIM(w, 0) != n || !PyArray_ISCARRAY_RO(w))) NOT_HANDLED();
-    struct classes c = {.target = PyArray_DATA(t), .ignored = PyLong_AsLongLong(args[3]), .n = n, .places = PyArray_SIZE(t),
+    const long long ignored = PyLong_AsLongLong(args[3]);
+    if (ignored == -1 && PyErr_Occurred()) return NULL;
+    PyArrayObject *t = contiguous(args[1]), *x = NULL, *lse = NULL, *index = NULL, *loss = NULL, *scale = NULL, *sum = NULL, *total = NULL;
+    if (!t) return NULL;
+    struct classes c = {.target = PyArray_DATA(t), .ignored = ignored, .n = n, .places = PyArray_SIZE(t),
                         .mean = PyUnicode_CompareWithASCIIString(args[4], "mean") == 0};
-    if (c.ignored == -1 && PyErr_Occurred()) return NULL;
     int wrong;
     const int64_t which = wrong_class(&c, &wrong);
-    if (wrong) return PyErr_Format(PyExc_IndexError, "Target %lld is out of bounds.", (long long)which);
+    if (wrong) PyErr_Format(PyExc_IndexError, "Target %lld is out of bounds.", (long long)which);
     const int softmax = args[5] == Py_True, whole = PyUnicode_CompareWithASCIIString(args[4], "none") != 0;
-    PyArrayObject *x = contiguous(args[0]), *lse = NULL, *index = NULL, *loss = NULL, *scale = NULL, *sum = NULL, *total = NULL;
-    if (!x) return NULL;
+    if (wrong || !(x = contiguous(args[0]))) goto fail;
     npy_intp shape[NPY_MAXDIMS];
     for (int k = 0; k < PyArray_NDIM(x); k++) shape[k] = k == 1 ? 1 : PyArray_DIM(x, k);
     index = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), shape, NPY_INT64);
@@ -296,9 +298,11 @@ static PyObject *class_losses(PyObject *module, PyObject *const *args, Py_ssize_
         loss = sum;
     }
     Py_DECREF(x);
+    Py_DECREF(t);
     return Py_BuildValue("NNNNN", loss, lse ? (PyObject *)lse : Py_NewRef(Py_None), index, scale, total);
 fail:
-    Py_DECREF(x);
+    Py_DECREF(t);
+    Py_XDECREF(x);
     Py_XDECREF(lse);
     Py_XDECREF(index);
     Py_XDECREF(loss);
@@ -333,14 +337,13 @@ static PyObject *cross_entropy_grad(PyObject *module, PyObject *const *args, Py_
     (void)module;
     if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
     if (!are_classes(args[2], args[3], 1)) NOT_HANDLED();
-    PyArrayObject *t = (PyArrayObject *)args[3];
-    const size n = PyArray_DIM((PyArrayObject *)args[2], 1), places = PyArray_SIZE(t);
+    const size n = PyArray_DIM((PyArrayObject *)args[2], 1), places = PyArray_SIZE((PyArrayObject *)args[3]);
     for (int k = 0; k < 2; k++)
         if (!is_like(args[k], args[2]) || (PyArray_SIZE((PyArrayObject *)args[k]) != places && (k || PyArray_NDIM((PyArrayObject *)args[k])))) NOT_HANDLED();
     if (!is_like(args[4], args[2]) || PyArray_SIZE((PyArrayObject *)args[4]) != 2 * places) NOT_HANDLED();
     PyArrayObject *g = contiguous(args[0]), *scale = (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)args[1], NPY_CORDER), *x = contiguous(args[2]);
-    PyArrayObject *lse = contiguous(args[4]), *out = x ? new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)) : NULL;
-    if (g && scale && lse && out) {
+    PyArrayObject *lse = contiguous(args[4]), *t = contiguous(args[3]), *out = x ? new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)) : NULL;
+    if (g && scale && lse && t && out) {
         struct slope_job s = {{.type = PyArray_TYPE(x), .x = PyArray_BYTES(x), .g = PyArray_BYTES(scale), .lse = PyArray_BYTES(lse),
                                .out = PyArray_BYTES(out), .n = n, .inner = columns_behind(x, 1)}, PyArray_DATA(t)};
         const struct classes c = {.target = s.target, .n = n, .inner = s.job.inner, .places = places};
@@ -367,6 +370,7 @@ static PyObject *cross_entropy_grad(PyObject *module, PyObject *const *args, Py_
     Py_XDECREF(scale);
     Py_XDECREF(x);
     Py_XDECREF(lse);
+    Py_XDECREF(t);
     return (PyObject *)out;
 }
 
