@@ -360,6 +360,22 @@ static PyObject *determinants(PyObject *module, PyObject *const *args, Py_ssize_
     return results_of(0, 3, out);
 }
 
+/* What BLAS takes longer to begin than to do: the columns of x one after another, a of a few rows, the steps of its numbers given. */
+enum { SMALL_TRIANGLE = 8 };
+#define DEFINE_SUBSTITUTION(REAL)                                                                                          \
+    static void substitute_##REAL(REAL *x, const REAL *a, whole n, whole k, npy_intp row, npy_intp column, int upper, int unit) \
+    {                                                                                                                      \
+        for (whole j = 0; j < k; j++, x += n)                                                                              \
+            for (whole done = 0; done < n; done++) {                                                                       \
+                const whole i = upper ? n - 1 - done : done, first = upper ? i + 1 : 0;                                    \
+                REAL rest = x[i];                                                                                          \
+                for (whole m = first; m < first + done; m++) rest -= a[i * row + m * column] * x[m];                       \
+                x[i] = unit ? rest : rest / a[i * (row + column)];                                                         \
+            }                                                                                                              \
+    }
+DEFINE_SUBSTITUTION(float)
+DEFINE_SUBSTITUTION(double)
+
 /* triangular(a, b, upper, unit): x with a x = b for triangles */
 static PyObject *triangular(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -385,6 +401,12 @@ static PyObject *triangular(PyObject *module, PyObject *const *args, Py_ssize_t 
             for (int d = a.batches - 1; d >= 0; d--) from += at % PyArray_DIM(a.array, d) * PyArray_STRIDE(a.array, d), at /= PyArray_DIM(a.array, d);
             if (!columns && !rows) take_matrix(&a, i, PyArray_DATA(work), n), from = PyArray_DATA(work);
             take_matrix(&b, i, x, n);
+            if (n <= SMALL_TRIANGLE && !(a.kind & COMPLEX)) {
+                const npy_intp row = rows ? height : 1, column = rows ? 1 : height;
+                if (a.kind & DOUBLE) substitute_double(x, (const double *)from, n, k, row, column, upper, unit);
+                else substitute_float(x, (const float *)from, n, k, row, column, upper, unit);
+                continue;
+            }
             CALL(a.kind, TRSM, trsm)("L", upper != rows ? "U" : "L", rows ? "T" : "N", unit ? "U" : "N", &n, &k,
                                      a.kind & DOUBLE ? (const void *)one : (const void *)single, from, &height, x, &n, 1, 1, 1, 1);
         }

@@ -291,7 +291,7 @@ def linalg_solve_triangular(A: Array, B: Array, *, upper, left=True, unitriangul
     name = "linalg.solve_triangular"
     check_matrix(name, A)
     check_matrix(name, B, "B")
-    B = cast(B, A.dtype)
+    B = B if B.dtype is A.dtype else cast(B, A.dtype)
     _check_system(name, A, B, left)
     if left:
         return kernels.solve_triangular(A, B, upper, unitriangular)
