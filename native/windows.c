@@ -257,21 +257,36 @@ static void add_narrow(uint16_t *out, const uint16_t *values, size width, int na
 }
 
 /* Each chunk owns a range of rows of `out`, and takes from the whole list what falls there: the order of additions to a
- * row, and so the result, does not depend on the number of threads. */
+ * row, and so the result, does not depend on the number of threads. Rows of a few numbers are not worth a call. */
+enum { FEW = 8 };
+#define EVERY_ROW(job, begin, end)                                                                                 \
+    for (size k = 0, row; k < (job)->count; k++)                                                                   \
+        if ((row = (job)->index[k] < 0 ? (job)->index[k] + (job)->rows : (job)->index[k]) >= (begin) && row < (end))
+#define DEFINE_SCATTER(REAL, SUFFIX)                                                                               \
+    static void scatter_##SUFFIX(const struct scatter_job *job, size begin, size end)                              \
+    {                                                                                                              \
+        const size width = job->width;                                                                             \
+        REAL *const out = (REAL *)job->out;                                                                        \
+        const REAL *const values = (const REAL *)job->values;                                                      \
+        if (width == 1) {                                                                                          \
+            EVERY_ROW(job, begin, end) out[row] += values[k];                                                      \
+        } else if (width <= FEW) {                                                                                 \
+            EVERY_ROW(job, begin, end) for (size i = 0; i < width; i++) out[row * width + i] += values[k * width + i]; \
+        } else {                                                                                                   \
+            EVERY_ROW(job, begin, end) kernels->add_##SUFFIX(out + row * width, values + k * width, width);        \
+        }                                                                                                          \
+    }
+DEFINE_SCATTER(float, f32)
+DEFINE_SCATTER(double, f64)
+
 static void scatter_task(void *context, size begin, size end, int chunk)
 {
     const struct scatter_job *job = context;
     (void)chunk;
-    for (size k = 0; k < job->count; k++) {
-        const size row = job->index[k] < 0 ? job->index[k] + job->rows : job->index[k];
-        if (row < begin || row >= end) continue;
-        if (job->narrow)
-            add_narrow((uint16_t *)job->out + row * job->width, (const uint16_t *)job->values + k * job->width, job->width, job->narrow);
-        else if (job->type == NPY_FLOAT)
-            kernels->add_f32((float *)job->out + row * job->width, (const float *)job->values + k * job->width, job->width);
-        else
-            kernels->add_f64((double *)job->out + row * job->width, (const double *)job->values + k * job->width, job->width);
-    }
+    if (job->narrow) {
+        EVERY_ROW(job, begin, end) add_narrow((uint16_t *)job->out + row * job->width, (const uint16_t *)job->values + k * job->width, job->width, job->narrow);
+    } else if (job->type == NPY_FLOAT) scatter_f32(job, begin, end);
+    else scatter_f64(job, begin, end);
 }
 
 /* add_at(out, index, values) -> out */
@@ -302,9 +317,10 @@ static PyObject *add_at(PyObject *module, PyObject *const *args, Py_ssize_t coun
         }
     const double cost = job.count * (3 + 0.2 * job.width);
     const int chunks = job.width < 16 ? 1 : pool_chunks(job.rows, cost / (job.rows ? job.rows : 1));
-    Py_BEGIN_ALLOW_THREADS
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED((size)cost);
     pool_run(scatter_task, &job, job.rows, chunks);
-    Py_END_ALLOW_THREADS
+    NPY_END_THREADS
     Py_INCREF(out);
     result = (PyObject *)out;
 done:
