@@ -2,6 +2,8 @@
  * their declarations name are what the kernel gives then. What a kernel does not handle is left to the definition in Python. */
 #include "operation.h"
 
+#include "integers.h"
+
 typedef PyObject *(*kernel)(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 static PyObject *answer_of(kernel f, PyObject *const *row, Py_ssize_t count)
@@ -86,7 +88,11 @@ static PyObject *total(PyArrayObject *a, PyObject *const *args, int which)
     if (args[3] != Py_None || !PyBool_Check(args[2]) || (d != at.f32 && d != at.f64 && (which != SUM || (d != at.c64 && d != at.c128)))) return NULL;
     return reduced_in_memory_order(total_of, a, args[1], args[2], which);
 }
-static PyObject *summed(PyArrayObject *a, PyObject *const *args) { return total(a, args, SUM); }
+static PyObject *summed(PyArrayObject *a, PyObject *const *args)
+{
+    if (args[3] == Py_None && PyBool_Check(args[2]) && are_integers(a)) return reduced_in_memory_order(total_of, a, args[1], args[2], SUM);
+    return total(a, args, SUM);
+}
 static PyObject *averaged(PyArrayObject *a, PyObject *const *args) { return total(a, args, MEAN); }
 static PyObject *multiplied(PyArrayObject *a, PyObject *const *args) { return total(a, args, PRODUCT); }
 static PyObject *numbers_summed(PyArrayObject *a, PyObject *const *args) { return total(a, args, NUMBERS); }
@@ -96,7 +102,8 @@ view_forward direct_forward_of(PyObject *name)
     static const struct { const char *name; view_forward forward; } known[] = {
         {"avg_pool_windows", averages}, {"max_pool_windows", largest}, {"max_pool_values", largest_values}, {"unfold_columns", windows},
         {"softmax", weights}, {"log_softmax", log_weights}, {"topk", top}, {"sum", summed}, {"sum_dim", summed}, {"mean", averaged},
-        {"mean_dim", averaged}, {"prod", multiplied}, {"prod_dim", multiplied}, {"nansum", numbers_summed}};
+        {"mean_dim", averaged}, {"prod", multiplied}, {"prod_dim", multiplied}, {"nansum", numbers_summed},
+        {"searchsorted", search_forward}, {"bucketize", bucket_forward}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;

@@ -2,6 +2,8 @@
  * not handle is left to the definitions in Python. */
 #include "operation.h"
 
+#include "integers.h"
+
 enum {
     FEW = 1024,     /* elements up to which a plain loop is as quick as a vectorised one with its start */
     QUICKLY_WRITTEN = 1 << 14, /* elements for which the GIL is kept */
@@ -169,8 +171,16 @@ static PyObject *extremes_of(PyArrayObject *a, PyObject *dims, PyObject *keep, i
     struct lines l = {.ndim = PyArray_NDIM(a)};
     char gone[NPY_MAXDIMS] = {0};
     const int few = PyArray_SIZE(a) <= FEW && PyArray_IS_C_CONTIGUOUS(a);
-    if (few ? !lines_of(a, dims, &l) : !axes_of(dims, &l)) return NULL;
+    const int integers = are_integers(a);
+    if (few || integers ? !lines_of(a, dims, &l) : !axes_of(dims, &l)) return NULL;
     PyArrayObject *y = reduced(a, &l, keep == Py_True);
+    NPY_BEGIN_THREADS_DEF
+    if (integers && y) {
+        NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(a));
+        extreme_integers(PyArray_TYPE(a), PyArray_DATA(a), PyArray_DATA(y), NULL, l.before, l.n, l.after, least);
+        NPY_END_THREADS
+        return (PyObject *)y;
+    }
     for (int d = l.axis; d <= l.last; d++) gone[d] = 1;
     if (y && !few && !extremes_between(a, y, gone, least)) Py_CLEAR(y);
     if (!y || !few) return (PyObject *)y;
@@ -182,7 +192,7 @@ static PyObject *extremes_of(PyArrayObject *a, PyObject *dims, PyObject *keep, i
 /* amax(input, dim, keepdim) */
 static PyObject *extremes(PyArrayObject *a, PyObject *const *args, int least)
 {
-    if ((PyArray_TYPE(a) != NPY_FLOAT && PyArray_TYPE(a) != NPY_DOUBLE) || !PyArray_SIZE(a) || !PyBool_Check(args[2])) return NULL;
+    if ((PyArray_TYPE(a) != NPY_FLOAT && PyArray_TYPE(a) != NPY_DOUBLE && !are_integers(a)) || !PyArray_SIZE(a) || !PyBool_Check(args[2])) return NULL;
     return reduced_in_memory_order(extremes_of, a, args[1], args[2], least);
 }
 

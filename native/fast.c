@@ -203,6 +203,11 @@ NEGATIVE_PAIRS(D, double)
 int fast_write_number(PyObject *number, int type, void *to)
 {
     double value;
+    if (type == NPY_INT64) {
+        int over = 0;
+        *(int64_t *)to = PyLong_CheckExact(number) ? PyLong_AsLongLongAndOverflow(number, &over) : 0;
+        return PyLong_CheckExact(number) && !over ? 0 : -1;
+    }
     if (PyFloat_CheckExact(number)) value = PyFloat_AS_DOUBLE(number);
     else if (PyLong_CheckExact(number)) {
         value = PyLong_AsDouble(number);
@@ -252,7 +257,7 @@ static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *t
     const int nin = self->nin;
     struct fast_job job;
     PyArrayObject *first = NULL;
-    union { double d; float f; } number[MAX_OPERANDS - 1];
+    union { double d; float f; int64_t i; } number[MAX_OPERANDS - 1];
     int same = 1; /* whether all arrays are one line of as many elements */
 
     for (int k = 0; k < nin; k++) {

@@ -73,7 +73,7 @@ void fast_copy(PyArrayObject *x, char *to, const npy_intp *strides);
 int casts_memory(int from, int to);
 void cast_memory(void *to, int to_type, size to_width, const void *from, int from_type, size from_width, size n);
 
-/* A Python number as an element of `type` (floating, real); -1 if it is something else. */
+/* A Python number as an element of `type` (floating, real, or int64, which only a whole number is); -1 if it is something else. */
 int fast_write_number(PyObject *number, int type, void *to);
 
 #endif

@@ -196,6 +196,10 @@ PyObject *reduced_in_memory_order(reduction f, PyArrayObject *a, PyObject *dims,
 PyObject *cat_forward(PyObject *const *raw);
 PyObject *stack_forward(PyObject *const *raw);
 
+/* Forwards that direct.c knows. ranks.c */
+PyObject *search_forward(PyArrayObject *edges, PyObject *const *args);
+PyObject *bucket_forward(PyArrayObject *values, PyObject *const *args);
+
 /* Forwards that early.c knows. counts.c */
 PyObject *trace_forward(PyArrayObject *a, PyObject *const *args);
 PyObject *bincount_forward(PyArrayObject *a, PyObject *const *args);

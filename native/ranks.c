@@ -1,6 +1,6 @@
 /* Places by rank in the rows of a matrix: the element of one rank, the few largest or least in order. NaN is above all numbers, and
  * of equal elements the first comes first. */
-#include "wengert.h"
+#include "operation.h"
 
 #include "pool.h"
 
@@ -175,7 +175,8 @@ struct search_job {
     int type, right;
 };
 
-/* PyTorch's search: nothing is left of NaN */
+/* PyTorch's search, step by step: nothing is left of NaN. Where edges ascend every search finds the same, and the quickest is the one whose
+ * steps are as long for all values. */
 #define DEFINE_SEARCH(T, S)                                                                              \
     static inline int64_t search_##S(const T *edges, size n, T value, int right)                         \
     {                                                                                                    \
@@ -188,38 +189,57 @@ struct search_job {
         }                                                                                                \
         return low;                                                                                      \
     }                                                                                                    \
+    static inline int64_t search_ascending_##S(const T *edges, size n, T value, int right)               \
+    {                                                                                                    \
+        size low = 0;                                                                                    \
+        for (size left = n; left > 1; left -= left / 2) {                                                \
+            const T edge = edges[low + left / 2 - 1];                                                    \
+            low += (left / 2) & -(size)(right ? !(edge > value) : !(edge >= value));                     \
+        }                                                                                                \
+        return low + (right ? !(edges[low] > value) : !(edges[low] >= value));                           \
+    }                                                                                                    \
+    static int ascends_##S(const T *edges, size n)                                                       \
+    {                                                                                                    \
+        int up = n > 0 && edges[n - 1] == edges[n - 1];                                                  \
+        for (size k = 1; k < n; k++) up &= edges[k - 1] <= edges[k];                                     \
+        return up;                                                                                       \
+    }                                                                                                    \
     static void search_task_##S(void *context, size begin, size end, int chunk)                          \
     {                                                                                                    \
         const struct search_job *job = context;                                                          \
-        const T *edges = (const T *)job->edges, *values = (const T *)job->values;                        \
+        const T *values = (const T *)job->values;                                                        \
+        const size n = job->n, each = job->step ? job->each : end - begin;                               \
         (void)chunk;                                                                                     \
-        for (size i = begin; i < end; i++)                                                               \
-            job->out[i] = search_##S(edges + (job->step ? i / job->each * job->step : 0), job->n, values[i], job->right); \
+        for (size i = begin, last; i < end; i = last) {                                                  \
+            const T *edges = (const T *)job->edges + (job->step ? i / each * job->step : 0);             \
+            last = job->step ? (i / each + 1) * each : end;                                              \
+            if (last > end) last = end;                                                                  \
+            if (n <= 8 * (last - i) && ascends_##S(edges, n))                                            \
+                if (job->right) for (; i < last; i++) job->out[i] = search_ascending_##S(edges, n, values[i], 1); \
+                else for (; i < last; i++) job->out[i] = search_ascending_##S(edges, n, values[i], 0);   \
+            else for (; i < last; i++) job->out[i] = search_##S(edges, n, values[i], job->right);        \
+        }                                                                                                \
     }
 DEFINE_SEARCH(float, f32)
 DEFINE_SEARCH(double, f64)
 DEFINE_SEARCH(int64_t, i64)
 
-/* search_rows(edges, values, right): where each value of a matrix would go in the row of edges beside it, or in the only one */
-static PyObject *search_rows(PyObject *module, PyObject *const *args, Py_ssize_t count)
+/* The places of values in the only row of edges, or in the row beside theirs; NULL without an error of arrays that are others. */
+static PyObject *searched(PyArrayObject *edges, PyArrayObject *values, int right)
 {
-    (void)module;
-    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    PyArrayObject *edges = (PyArrayObject *)args[0], *values = (PyArrayObject *)args[1];
-    if (!PyArray_CheckExact(args[0]) || !PyArray_CheckExact(args[1])) NOT_HANDLED();
-    const int type = PyArray_TYPE(edges);
-    if (PyArray_NDIM(edges) != 2 || PyArray_NDIM(values) != 2 || !PyArray_ISCARRAY_RO(edges) || !PyArray_ISCARRAY_RO(values) ||
-        PyArray_TYPE(values) != type || (type != NPY_FLOAT && type != NPY_DOUBLE && type != NPY_INT64))
-        NOT_HANDLED();
-    struct search_job job = {.n = PyArray_DIM(edges, 1), .each = PyArray_DIM(values, 1), .right = PyObject_IsTrue(args[2])};
-    if (PyArray_DIM(edges, 0) != 1) {
-        if (PyArray_DIM(edges, 0) != PyArray_DIM(values, 0)) NOT_HANDLED();
-        job.step = job.n;
+    const int type = PyArray_TYPE(edges), last = PyArray_NDIM(edges) - 1;
+    if (last < 0 || !PyArray_ISCARRAY_RO(edges) || !PyArray_ISCARRAY_RO(values) || PyArray_TYPE(values) != type ||
+        (type != NPY_FLOAT && type != NPY_DOUBLE && type != NPY_INT64))
+        return NULL;
+    const size items = PyArray_SIZE(values);
+    struct search_job job = {.n = PyArray_DIM(edges, last), .right = right};
+    if (PyArray_SIZE(edges) != job.n) {
+        if (PyArray_NDIM(values) != last + 1 || !PyArray_CompareLists(PyArray_DIMS(edges), PyArray_DIMS(values), last)) return NULL;
+        job.step = job.n, job.each = PyArray_DIM(values, last);
     }
-    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(2, PyArray_DIMS(values), NPY_INT64);
+    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(values), PyArray_DIMS(values), NPY_INT64);
     if (!out) return NULL;
     job.edges = PyArray_BYTES(edges), job.values = PyArray_BYTES(values), job.out = PyArray_DATA(out);
-    const size items = PyArray_SIZE(values);
     double cost = 4;
     for (size n = job.n; n > 1; n /= 2) cost += 2;
     const pool_task task = type == NPY_FLOAT ? search_task_f32 : type == NPY_DOUBLE ? search_task_f64 : search_task_i64;
@@ -228,6 +248,39 @@ static PyObject *search_rows(PyObject *module, PyObject *const *args, Py_ssize_t
     if (items) pool_run(task, &job, items, pool_chunks(items, cost));
     NPY_END_THREADS
     return (PyObject *)out;
+}
+
+/* search_rows(edges, values, right): where each value of a matrix would go in the row of edges beside it, or in the only one */
+static PyObject *search_rows(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyObject *found = NULL;
+    if (PyArray_CheckExact(args[0]) && PyArray_CheckExact(args[1]) && PyArray_NDIM((PyArrayObject *)args[0]) == 2 && PyArray_NDIM((PyArrayObject *)args[1]) == 2)
+        found = searched((PyArrayObject *)args[0], (PyArrayObject *)args[1], PyObject_IsTrue(args[2]));
+    if (!found && !PyErr_Occurred()) NOT_HANDLED();
+    return found;
+}
+
+/* Of one row, or of as many as there are of values; with `right` alone. */
+static PyObject *everyday_search(PyArrayObject *edges, PyObject *values, PyObject *out_int32, PyObject *right)
+{
+    if (!PyArray_CheckExact(values) || out_int32 != Py_False || !PyBool_Check(right)) return NULL;
+    if (PyArray_NDIM(edges) != 1 && (PyArray_NDIM((PyArrayObject *)values) != PyArray_NDIM(edges) ||
+                                     !PyArray_CompareLists(PyArray_DIMS(edges), PyArray_DIMS((PyArrayObject *)values), PyArray_NDIM(edges) - 1)))
+        return NULL;
+    return searched(edges, (PyArrayObject *)values, right == Py_True);
+}
+/* searchsorted(sorted_sequence, input, out_int32, right, side, sorter) */
+PyObject *search_forward(PyArrayObject *edges, PyObject *const *args)
+{
+    return args[4] == Py_None && args[5] == Py_None ? everyday_search(edges, args[1], args[2], args[3]) : NULL;
+}
+/* bucketize(input, boundaries, out_int32, right) */
+PyObject *bucket_forward(PyArrayObject *values, PyObject *const *args)
+{
+    if (!PyArray_CheckExact(args[1]) || PyArray_NDIM((PyArrayObject *)args[1]) != 1) return NULL;
+    return everyday_search((PyArrayObject *)args[1], (PyObject *)values, args[2], args[3]);
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}

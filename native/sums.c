@@ -3,6 +3,7 @@
 
 #include "fast.h"
 #include "half.h"
+#include "integers.h"
 #include "pool.h"
 
 enum total { SUM, MEAN, NORM, PRODUCT, NUMBERS }; /* NUMBERS: the sum of what is not NaN */
@@ -200,6 +201,32 @@ static void leave(PyArrayObject *out, const double *sums, size before, double di
     else kernels->settle_f64(PyArray_DATA(out), sums, divisor, root, before);
 }
 
+/* The same of whole numbers, in int64; the last summed run is number `at`. */
+static PyObject *total_of_integers(PyArrayObject *x, const struct runs *runs, int at, int out_ndim, const npy_intp *shape)
+{
+    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(out_ndim, shape, NPY_INT64);
+    size before = PyArray_SIZE(x), inner = at < runs->count - 1 ? runs->lengths[runs->count - 1] : 1;
+    const void *from = PyArray_DATA(x);
+    int64_t *old = NULL;
+    for (int type = PyArray_TYPE(x); out && at >= 0; at -= 2, type = NPY_INT64) {
+        const size n = runs->lengths[at], results = before / n;
+        int64_t *to = at > 1 ? malloc(results * sizeof *to) : PyArray_DATA(out);
+        if (!to) {
+            free(old);
+            Py_DECREF(out);
+            return PyErr_NoMemory();
+        }
+        NPY_BEGIN_THREADS_DEF
+        NPY_BEGIN_THREADS_THRESHOLDED(before);
+        sum_integers(type, from, to, results / inner, n, inner);
+        NPY_END_THREADS
+        free(old);
+        from = to, old = at > 1 ? to : NULL, before = results;
+        if (at > 0) inner *= runs->lengths[at - 1];
+    }
+    return (PyObject *)out;
+}
+
 /* (x, axes, keepdims): complex numbers are pairs along one axis more, which is kept */
 static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total total)
 {
@@ -211,7 +238,8 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total tota
         NOT_HANDLED();
     const int type = PyArray_TYPE(x), ndim = PyArray_NDIM(x), keep = PyObject_IsTrue(args[2]);
     const int halves = type == NPY_HALF || is_brain(type) ? type : 0, pairs = type == NPY_CFLOAT || type == NPY_CDOUBLE;
-    if ((!halves && !pairs && type != NPY_FLOAT && type != NPY_DOUBLE) || (total >= NORM && (halves || pairs))) NOT_HANDLED();
+    const int integers = total == SUM && are_integers(x);
+    if ((!integers && !halves && !pairs && type != NPY_FLOAT && type != NPY_DOUBLE) || (total >= NORM && (halves || pairs))) NOT_HANDLED();
     if (keep < 0) return NULL;
     npy_intp shape[NPY_MAXDIMS];
     struct runs runs = {.summed = 1};
@@ -229,6 +257,7 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total tota
     /* The last summed run goes first; what is left of the array gets smaller, and is in double precision. */
     int at = is_summed(&runs, runs.count - 1) ? runs.count - 1 : runs.count - 2;
     if (at < 0) runs.lengths[1] = runs.lengths[0], runs.lengths[0] = 1, at = 0, runs.count = 2; /* nothing to sum */
+    if (integers) return total_of_integers(x, &runs, at, out_ndim, shape);
     PyArrayObject *out = new_like(x, out_ndim, shape);
     if (!out) return NULL;
     double few[64], *sums = NULL, *old = NULL;

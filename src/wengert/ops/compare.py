@@ -16,12 +16,13 @@ operator, composite = family("torch", "Tensor", layout="elementwise")
 
 def _pair(name: str, text: str, ufunc: Any, refused: str = "", label: str = "", **options: Any) -> None:
     """Declare ``ufunc`` of two tensors; PyTorch's kernel ``label`` refuses numbers of the kinds ``refused``."""
+    kernel = getattr(K, ufunc.__name__, ufunc)
 
     def forward(input: Array, other: Array):
         d = (input if hasattr(input, "dtype") else other).dtype  # one of them may be a Python number
         if d.kind in refused:
             raise unsupported(label or f"{name}_cpu", d)
-        return ufunc(input, other)
+        return kernel(input, other)
 
     forward.__name__, forward.__doc__ = name, text
     operator(name=name, inplace=True, **options)(forward)

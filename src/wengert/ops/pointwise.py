@@ -137,6 +137,9 @@ def add(input: Array, other: Array, *, alpha=1):
 
 
 def _difference(input: Any, other: Any, alpha: Any) -> Any:
+    if type(other) is type(alpha) is int and type(input) is np.ndarray and input.dtype is dt.I64 and (
+            alpha == 1 and -_WIDE <= other <= _WIDE):
+        return K.subtract(input, other)
     if not has_memory(other) or not has_memory(input) or input.dtype is not other.dtype:
         truths = sum(type(x) is bool or (has_memory(x) and x.dtype.kind == "b") for x in (input, other))
         if truths:
@@ -166,7 +169,7 @@ def rsub(input: Array, other: Array, *, alpha=1):
             kernel=K.multiply, opmath=True, aliases=("multiply",))
 def mul(input: Array, other: Array):
     """``input * other``, broadcast; for bool tensors, "and"."""
-    return np.multiply(input, other)
+    return K.multiply(input, other)
 
 
 def _push_div(F: Any, t: Any, other: Any, result: Any) -> Any:
@@ -285,14 +288,14 @@ def _push_chosen(F: Any, t: Any, whole: Any, half: Any = None) -> Any:
          push=lambda F, t, input, other: _push_chosen(F, t, input > other, input == other))
 def maximum(input: Array, other: Array):
     """The larger of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
-    return np.maximum(without("c", input, "maximum not implemented for complex tensors."), other)
+    return K.maximum(without("c", input, "maximum not implemented for complex tensors."), other)
 
 
 @extreme(grad=dict(input=_if_less, other=lambda F, g, input, other: _if_less(F, g, other, input)), kernel=K.minimum,
          push=lambda F, t, input, other: _push_chosen(F, t, input < other, input == other))
 def minimum(input: Array, other: Array):
     """The smaller of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
-    return np.minimum(without("c", input, "minimum not implemented for complex tensors."), other)
+    return K.minimum(without("c", input, "minimum not implemented for complex tensors."), other)
 
 
 @extreme(grad=dict(input=lambda F, g, input, other: F.where((input >= other) | F.isnan(other), g, 0),
@@ -300,7 +303,7 @@ def minimum(input: Array, other: Array):
          kernel=K.fmax, push=lambda F, t, input, other: _push_chosen(F, t, (input > other) | F.isnan(other)))
 def fmax(input: Array, other: Array):
     """The larger of each pair; NaN only if both are."""
-    return np.fmax(without("c", input, "fmax not implemented for complex tensors."), other)
+    return K.fmax(without("c", input, "fmax not implemented for complex tensors."), other)
 
 
 @extreme(grad=dict(input=lambda F, g, input, other: F.where((input <= other) | F.isnan(other), g, 0),
@@ -308,7 +311,7 @@ def fmax(input: Array, other: Array):
          kernel=K.fmin)
 def fmin(input: Array, other: Array):
     """The smaller of each pair; NaN only if both are."""
-    return np.fmin(without("c", input, "fmin not implemented for complex tensors."), other)
+    return K.fmin(without("c", input, "fmin not implemented for complex tensors."), other)
 
 
 def _inside(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:

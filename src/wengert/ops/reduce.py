@@ -87,9 +87,7 @@ def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any
     if dtype is None:
         if (kind == "f" and input.dtype.itemsize > 2) or kind == "c":
             return add_up(input, axis, keepdim)
-        if kind not in "biu":
-            return sum_halves(input, axis, keepdim)
-        dtype = dt.I64
+        return K.sum(input, axis, keepdim) if kind in "biu" else sum_halves(input, axis, keepdim)
     elif kind == "c" and dtype.kind != "c":
         input = input.real
     wide = wide_type(dtype)
