@@ -6,7 +6,7 @@
 #include <math.h>
 
 /* x as (batch, channels, inner): inner elements of a channel lie together, or inner is 1 and the channels are columns: also those of
- * images whose channels are innermost in memory. Short stretches between the two are left to NumPy. */
+ * images whose channels are innermost in memory. */
 
 struct channel_job {
     int type, training;
@@ -37,7 +37,7 @@ static int split_channels(PyObject *given, struct channel_job *job)
     job->batch = PyArray_DIM(x, 0), job->channels = PyArray_DIM(x, 1), job->inner = 1;
     for (int k = 2; k < ndim; k++) job->inner *= PyArray_DIM(x, k);
     if (!job->narrow && lies_innermost(x)) job->innermost = 1, job->batch *= job->inner, job->inner = 1;
-    return (job->inner < SHORTEST && (job->inner != 1 || job->narrow)) || job->batch * job->channels == 0 ? -1 : 0;
+    return (job->narrow && job->inner < SHORTEST) || job->batch * job->channels * job->inner == 0 ? -1 : 0;
 }
 
 static int is_channel_vector(PyObject *vector, const struct channel_job *job)
@@ -73,20 +73,37 @@ static PyArrayObject *result_of(const struct channel_job *job, PyArrayObject *x)
 
 #define AT(job, n, c) (((n) * (job)->channels + (c)) * (job)->inner)
 
+/* Short stretches of a channel are brought together, so that a kernel has work to do. */
+enum { SHORT_STRETCH = 64, TOGETHER = 1024 };
+static size stretches(const struct channel_job *job, size n)
+{
+    const size left = job->batch - n, fit = job->inner < SHORT_STRETCH ? TOGETHER / job->inner : 1;
+    return left < fit ? left : fit;
+}
+#define EVERY_STRETCH(job, n, many) for (size n = 0, many; n < (job)->batch && (many = stretches(job, n)); n += many)
+
 #define DEFINE_WORK(REAL, SUFFIX)                                                                              \
+    /* The numbers of channel c in `many` images from the n-th on. */                                          \
+    static const REAL *stretch_##SUFFIX(const struct channel_job *job, const REAL *x, size n, size c, size many, REAL *room) \
+    {                                                                                                          \
+        if (many == 1) return x + AT(job, n, c);                                                               \
+        for (size k = 0; k < many; k++)                                                                        \
+            for (size i = 0; i < job->inner; i++) room[k * job->inner + i] = x[AT(job, n + k, c) + i];         \
+        return room;                                                                                           \
+    }                                                                                                          \
     static void moments_##SUFFIX(const struct channel_job *job, size c)                                        \
     {                                                                                                          \
         const REAL *x = (const REAL *)job->x;                                                                  \
         const double count = (double)job->batch * job->inner;                                                  \
         double total = 0, spread = 0;                                                                          \
-        REAL sum, square;                                                                                      \
-        for (size n = 0; n < job->batch; n++) {                                                                \
-            kernels->moments_##SUFFIX(&sum, &square, x + AT(job, n, c), 0, job->inner);                        \
+        REAL sum, square, room[TOGETHER];                                                                      \
+        EVERY_STRETCH(job, n, many) {                                                                          \
+            kernels->moments_##SUFFIX(&sum, &square, stretch_##SUFFIX(job, x, n, c, many, room), 0, many * job->inner); \
             total += sum;                                                                                      \
         }                                                                                                      \
         const REAL mean = (REAL)(total / count);                                                               \
-        for (size n = 0; n < job->batch; n++) {                                                                \
-            kernels->moments_##SUFFIX(&sum, &square, x + AT(job, n, c), mean, job->inner);                     \
+        EVERY_STRETCH(job, n, many) {                                                                          \
+            kernels->moments_##SUFFIX(&sum, &square, stretch_##SUFFIX(job, x, n, c, many, room), mean, many * job->inner); \
             spread += square;                                                                                  \
         }                                                                                                      \
         ((REAL *)job->first)[c] = mean;                                                                        \
@@ -126,10 +143,11 @@ static PyArrayObject *result_of(const struct channel_job *job, PyArrayObject *x)
         const double mean = ((const REAL *)job->mean)[c], rstd = ((const REAL *)job->rstd)[c];                 \
         const double count = (double)job->batch * job->inner;                                                  \
         double total = 0, along = 0;                                                                           \
-        for (size n = 0; n < job->batch; n++) {                                                                \
+        REAL room[2][TOGETHER];                                                                                \
+        EVERY_STRETCH(job, n, many) {                                                                          \
             REAL sum, product;                                                                                 \
-            kernels->product_sums_##SUFFIX(&sum, &product, g + AT(job, n, c), x + AT(job, n, c), (REAL)mean,   \
-                                           job->inner);                                                        \
+            kernels->product_sums_##SUFFIX(&sum, &product, stretch_##SUFFIX(job, g, n, c, many, room[0]),      \
+                                           stretch_##SUFFIX(job, x, n, c, many, room[1]), (REAL)mean, many * job->inner); \
             total += sum, along += product;                                                                    \
         }                                                                                                      \
         ((REAL *)job->first)[c] = (REAL)(along * rstd);                                                        \
@@ -472,8 +490,30 @@ static PyObject *channel_blend(PyObject *module, PyObject *const *args, Py_ssize
     return (PyObject *)out;
 }
 
+/* statistics_moved(running, batch, momentum, factor): running += momentum * (batch * factor - running), in place */
+static PyObject *statistics_moved(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    PyArrayObject *running = (PyArrayObject *)args[0], *batch = (PyArrayObject *)args[1];
+    const double momentum = PyFloat_AsDouble(args[2]), factor = PyFloat_AsDouble(args[3]);
+    if (PyErr_Occurred()) return NULL;
+    if (!is_real(args[0]) || !is_like(args[1], args[0]) || !PyArray_ISCARRAY(running) || !PyArray_ISCARRAY_RO(batch) || !PyArray_SAMESHAPE(running, batch))
+        NOT_HANDLED();
+#define MOVE(REAL)                                                                                           \
+    for (size c = 0; c < PyArray_SIZE(running); c++) {                                                       \
+        REAL *to = (REAL *)PyArray_DATA(running) + c;                                                        \
+        const REAL wanted = ((const REAL *)PyArray_DATA(batch))[c] * (REAL)factor, step = (REAL)momentum * (wanted - *to); \
+        *to += step;                                                                                         \
+    }
+    if (PyArray_TYPE(running) == NPY_FLOAT) { MOVE(float) } else { MOVE(double) }
+#undef MOVE
+    Py_RETURN_NONE;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef channels_methods[] = {
+    METHOD(statistics_moved),
     METHOD(channel_moments), METHOD(channel_affine), METHOD(channel_norm), METHOD(channel_rstd), METHOD(batch_norm_grad), METHOD(channel_blend),
     {NULL, NULL, 0, NULL},
 };

@@ -4,7 +4,7 @@
 
 #include "wengert.h"
 
-enum { SHORTEST = 8 }; /* stretches of a channel; what is shorter is left to NumPy */
+enum { SHORTEST = 8 }; /* stretches of a channel of 16 bits, or behind a convolution; what is shorter is left to NumPy */
 
 enum then { NOTHING, RELU, RELU6, SILU, HARDSWISH };
 

@@ -44,7 +44,7 @@ FAMILIES = {
         "legendre_p"),
     "rows": ("softmax", "softmax_grad", "log_softmax", "log_softmax_grad", "logsumexp", "logsumexp_grad", "layer_norm",
         "layer_norm_grad", "layer_norm_twice", "rms_norm", "rms_norm_grad", "channel_moments", "channel_affine",
-        "channel_norm", "channel_rstd", "channel_blend", "batch_norm_grad"),
+        "channel_norm", "channel_rstd", "channel_blend", "batch_norm_grad", "statistics_moved"),
     "groups": ("group_norm", "group_norm_grad"),
     "windows": ("window_counts", "im2col", "col2im", "add_windows", "conv", "conv_input", "conv_weight", "conv_then",
         "half_conv", "half_conv_input", "half_conv_weight", "max_pool", "max_pool_grad", "max_pool_values", "avg_pool",

@@ -373,7 +373,7 @@ def _activated(x: Array, then: str) -> Array:
     return hardtanh(x, 0, 6) if then == "relu6" else globals()[then](x) if then else x  # type: ignore[no-any-return]
 
 
-channel_rstd = _or_plain("channel_rstd", rows)
+channel_rstd, statistics_moved = _or_plain("channel_rstd", rows), _or_plain("statistics_moved", rows)
 
 
 def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:

@@ -326,8 +326,8 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     if training and running_mean is not None and input.numel():
         count = input.numel() // channels
         batch_mean, batch_var = moments
-        _blend(running_mean, batch_mean, momentum)
-        _blend(running_var, batch_var * (count / max(count - 1, 1)), momentum)
+        _blend(running_mean, batch_mean, momentum, 1.0)
+        _blend(running_var, batch_var, momentum, count / max(count - 1, 1))
     return out
 
 
@@ -375,9 +375,8 @@ def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: 
     return out if bias is None else out + bias.reshape(shape)
 
 
-def _blend(running: Any, batch: np.ndarray, momentum: float) -> None:
-    a = running._wg_data
-    a += a.dtype.type(momentum) * (batch.astype(a.dtype, copy=False) - a)
+def _blend(running: Any, batch: np.ndarray, momentum: float, factor: float) -> None:
+    K.statistics_moved(running._wg_data, batch, momentum, factor)
     running._wg_vc[0] += 1
 
 

@@ -220,6 +220,12 @@ def channel_rstd(variance: Array, eps: float) -> Array:
     return 1 / np.sqrt(variance + variance.dtype.type(eps))  # type: ignore[no-any-return]
 
 
+def statistics_moved(running: Array, batch: Array, momentum: float, factor: float) -> None:
+    """Move ``running`` statistics, in place, by a share of the way to ``factor`` times those of a batch."""
+    d = running.dtype.type
+    running += d(momentum) * ((batch * batch.dtype.type(factor)).astype(running.dtype, copy=False) - running)
+
+
 def channel_factors(mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> tuple[Array, Array]:
     """``scale`` and ``shift`` for which ``x * scale + shift`` is ``(x - mean) * rstd * weight + bias``."""
     scale = rstd if weight is None else rstd * weight
