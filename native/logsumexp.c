@@ -38,12 +38,12 @@ struct lse_job {
         REAL *out = (REAL *)job->out;                                                                                   \
         (void)chunk;                                                                                                    \
         if (job->g) {                                                                                                   \
-            kernels->logsumexp_grad_##SUFFIX(out + begin * job->n, (const REAL *)job->g + begin,                        \
+            row_kernels(job->n, sizeof(REAL))->logsumexp_grad_##SUFFIX(out + begin * job->n, (const REAL *)job->g + begin, \
                                              (const REAL *)job->x + begin * job->n, (const REAL *)job->lse + begin,     \
                                              end - begin, job->n);                                                      \
             return;                                                                                                     \
         }                                                                                                               \
-        kernels->logsumexp_##SUFFIX(out + begin, REST(job, REAL, begin), (const REAL *)job->x + begin * job->n, end - begin, job->n); \
+        row_kernels(job->n, sizeof(REAL))->logsumexp_##SUFFIX(out + begin, REST(job, REAL, begin), (const REAL *)job->x + begin * job->n, end - begin, job->n); \
         for (size r = begin; r < end; r++) {                                                                            \
             if (out[r] == out[r]) continue;                                                                             \
             const REAL *x = (const REAL *)job->x + r * job->n;                                                          \
@@ -324,10 +324,10 @@ static void slope_task(void *context, size begin, size end, int chunk)
     const size n = job->n;
     (void)chunk;
     if (job->type == NPY_FLOAT)
-        kernels->cross_entropy_grad_f32((float *)job->out + begin * n, (const float *)job->x + begin * n, (const float *)job->lse + begin,
+        row_kernels(n, 4)->cross_entropy_grad_f32((float *)job->out + begin * n, (const float *)job->x + begin * n, (const float *)job->lse + begin,
                                         (const float *)job->g + begin, s->target + begin, end - begin, n);
     else
-        kernels->cross_entropy_grad_f64((double *)job->out + begin * n, (const double *)job->x + begin * n, (const double *)job->lse + begin,
+        row_kernels(n, 8)->cross_entropy_grad_f64((double *)job->out + begin * n, (const double *)job->x + begin * n, (const double *)job->lse + begin,
                                         (const double *)job->g + begin, s->target + begin, end - begin, n);
 }
 

@@ -8,7 +8,7 @@
 #include <cpuid.h>
 #endif
 
-const struct kernels *kernels = &kernels_baseline;
+const struct kernels *kernels = &kernels_baseline, *short_kernels = &kernels_baseline;
 int halves_vectors = 0;
 
 #ifdef WENGERT_X86_LEVELS
@@ -33,6 +33,7 @@ static void choose_instruction_set(void)
     if (avx512 && (!wanted || !strcmp(wanted, "avx512"))) {
         kernels = &kernels_avx512, halves_vectors = is_of_halves();
     } else if (avx2 && (!wanted || strcmp(wanted, "baseline"))) kernels = &kernels_avx2;
+    short_kernels = kernels == &kernels_avx512 ? &kernels_avx2 : kernels;
 #endif
 }
 

@@ -38,14 +38,15 @@ static void narrowed(char *to, const float *from, size n, int narrow)
 static void softmax_rows(const struct softmax_job *job, char *out, const char *a, const char *b, size rows)
 {
 #define RUN(SUFFIX, REAL)                                                                                   \
+    const struct kernels *const of = row_kernels(job->n, sizeof(REAL));                                     \
     switch (job->kind) {                                                                                    \
-    case SOFTMAX: kernels->softmax_##SUFFIX((REAL *)out, (const REAL *)a, rows, job->n); break;             \
-    case LOG_SOFTMAX: kernels->log_softmax_##SUFFIX((REAL *)out, (const REAL *)a, rows, job->n); break;     \
+    case SOFTMAX: of->softmax_##SUFFIX((REAL *)out, (const REAL *)a, rows, job->n); break;                  \
+    case LOG_SOFTMAX: of->log_softmax_##SUFFIX((REAL *)out, (const REAL *)a, rows, job->n); break;          \
     case SOFTMAX_GRAD:                                                                                      \
-        kernels->softmax_grad_##SUFFIX((REAL *)out, (const REAL *)a, (const REAL *)b, rows, job->n);        \
+        of->softmax_grad_##SUFFIX((REAL *)out, (const REAL *)a, (const REAL *)b, rows, job->n);             \
         break;                                                                                              \
     case LOG_SOFTMAX_GRAD:                                                                                  \
-        kernels->log_softmax_grad_##SUFFIX((REAL *)out, (const REAL *)a, (const REAL *)b, rows, job->n);    \
+        of->log_softmax_grad_##SUFFIX((REAL *)out, (const REAL *)a, (const REAL *)b, rows, job->n);         \
         break;                                                                                              \
     }
     if (job->type == NPY_FLOAT) { RUN(f32, float) } else { RUN(f64, double) }
@@ -278,7 +279,7 @@ static void work_on_norm(void *context, size begin, size end, int chunk)
     const struct norm_job *job = context;
     (void)chunk;
 #define RUN(SUFFIX, REAL)                                                                                              \
-    kernels->normalize_##SUFFIX((REAL *)job->out + begin * job->n, job->mean ? (REAL *)job->mean + begin : NULL,       \
+    row_kernels(job->n, sizeof(REAL))->normalize_##SUFFIX((REAL *)job->out + begin * job->n, job->mean ? (REAL *)job->mean + begin : NULL, \
                                 (REAL *)job->rstd + begin, (const REAL *)job->x + begin * job->n,                      \
                                 (const REAL *)job->weight, (const REAL *)job->bias, (REAL)job->eps, end - begin, job->n);
     if (job->type == NPY_FLOAT) { RUN(f32, float) } else { RUN(f64, double) }
@@ -291,7 +292,7 @@ static void work_on_norm_grad(void *context, size begin, size end, int chunk)
 #define RUN(SUFFIX, REAL)                                                                                              \
     REAL *sums = (REAL *)job->partial + 2 * job->n * chunk;                                                            \
     if (job->partial) memset(sums, 0, 2 * job->n * sizeof *sums);                                                      \
-    kernels->normalize_grad_##SUFFIX(job->out ? (REAL *)job->out + begin * job->n : NULL,                              \
+    row_kernels(job->n, sizeof(REAL))->normalize_grad_##SUFFIX(job->out ? (REAL *)job->out + begin * job->n : NULL,    \
                                      job->need_weight ? sums : NULL, job->need_bias ? sums + job->n : NULL,            \
                                      (const REAL *)job->g + begin * job->n, (const REAL *)job->x + begin * job->n,     \
                                      job->mean ? (REAL *)job->mean + begin : NULL, (REAL *)job->rstd + begin,          \

@@ -66,13 +66,34 @@ static void F(softmax_grad_rows)(REAL *out, const REAL *g, const REAL *y, size r
     }
 }
 
+/* The sum of what exp_sum adds up, in the same order. */
+static inline REAL F(block_sum)(const REAL *x, size columns)
+{
+    REAL whole = 0;
+    for (size at = 0; at < columns; at += 256) {
+        const size n = columns - at < 256 ? columns - at : 256;
+        const REAL *from = x + at;
+        REAL sum;
+        LANE_SUM(sum, from[i])
+        whole += sum;
+    }
+    return whole;
+}
+
+static inline REAL F(log_of)(REAL x) { return sizeof(REAL) == 4 ? (REAL)logf((float)x) : (REAL)log((double)x); }
+
 static void F(log_softmax_rows)(REAL *out, const REAL *x, size rows, size n)
 {
-    for (size r = 0; r < rows; r++, x += n, out += n) {
-        const REAL top = F(row_max)(x, n);
-        const REAL total = F(exp_sum)(x, top, n);
-        const REAL shift = sizeof(REAL) == 4 ? (REAL)logf((float)total) : (REAL)log((double)total);
-        EACH out[i] = (x[i] - top) - shift;
+    enum { FIT = 8192 / sizeof(REAL) };
+    REAL level[F(rows_together)], shift[F(rows_together)], room[FIT];
+    for (size count; rows > 0; rows -= count, x += count * n, out += count * n) {
+        count = F(together)(rows, n);
+        for (size r = 0; r < count; r++) level[r] = F(row_max)(x + r * n, n);
+        if (n <= FIT) {
+            for (size r = 0; r < count; r++) EACH room[r * n + i] = F(exp_minus)(level[r] - x[r * n + i]);
+            for (size r = 0; r < count; r++) shift[r] = F(log_of)(F(block_sum)(room + r * n, n));
+        } else shift[0] = F(log_of)(F(exp_sum)(x, level[0], n));
+        for (size r = 0; r < count; r++) EACH out[r * n + i] = (x[r * n + i] - level[r]) - shift[r];
     }
 }
 

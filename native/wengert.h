@@ -81,6 +81,14 @@ static inline int is_like(PyObject *object, PyObject *model)
 }
 /* 1 for an array of float16, 2 for one of bfloat16, else 0; fast.h knows them by number. */
 int narrow_kind(PyObject *object);
+/* The kernels for rows of n numbers of that many bytes. Of short rows, and where a quarter of the 128 bytes of partial results is left
+ * over, those of shorter vectors: with vectors of 64 bytes partial results are written in halves and read as a whole, which waits. The
+ * results are the same. */
+extern const struct kernels *short_kernels;
+static inline const struct kernels *row_kernels(size n, size width)
+{
+    return n * width < 1024 && (n * width < 128 || n * width % 128 >= 32) ? short_kernels : kernels;
+}
 /* A new reference to the array itself, or to a contiguous and aligned copy. */
 static inline PyArrayObject *contiguous(PyObject *array)
 {

@@ -1,8 +1,11 @@
-"""Statistics of channels whose stretches are short, as of the last layers of a network of convolutions."""
+"""Short stretches of channels, as of the last layers of a network of convolutions, and short rows."""
 
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -59,3 +62,42 @@ def test_statistics_move_in_place(dtypes):
     parts = np.zeros(10, np.float32)[::2]
     K.statistics_moved(parts, np.ones(5, np.float32), 0.5, 2)
     assert parts.tolist() == [1.0] * 5
+
+
+_ROWS = """
+import hashlib
+import numpy as np
+import wengert as torch
+
+rng, digest = np.random.default_rng(0), hashlib.sha256()
+for kind in ("float32", "float64"):
+    for n in (1, 5, 8, 15, 16, 20, 33, 40, 50, 80, 130, 250, 256, 1000, 2049, 3000):
+        x = torch.from_numpy(3 * rng.standard_normal((37, n)).astype(kind)).requires_grad_()
+        g = torch.from_numpy(rng.standard_normal((37, n)).astype(kind))
+        for y in (x.softmax(-1), x.log_softmax(-1), torch.nn.functional.layer_norm(x, (n,))):
+            for a in (y.detach(), torch.autograd.grad(y, x, g)[0]):
+                digest.update(a.numpy().tobytes())
+print(digest.hexdigest())
+"""
+
+
+@needs_native
+def test_rows_give_the_same_with_vectors_of_any_length():
+    """Short rows take the kernels of shorter vectors."""
+    found = set()
+    for isa in ("avx2", "avx512"):
+        environment = {**os.environ, "WENGERT_ISA": isa}
+        command = [sys.executable, "-c", _ROWS]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("n", [1, 16, 50, 300, 2048, 2049, 5000])
+def test_logarithms_of_weights_by_several_rows(n):
+    x = data((70, n), np.float64) * 5
+    wanted = x - x.max(1, keepdims=True)
+    wanted = wanted - np.log(np.exp(wanted).sum(1, keepdims=True))
+    np.testing.assert_allclose(K.log_softmax(x, 1), wanted, rtol=1e-12, atol=1e-12)
+    same = x.astype(np.float32)
+    np.testing.assert_allclose(K.log_softmax(same, 1), wanted, rtol=1e-4, atol=1e-5)

@@ -173,3 +173,22 @@ def test_products_whose_last_columns_fill_half_a_tile():
         for dtype, rtol in ((np.float32, 1e-4), (np.float64, 1e-10)):
             found = torch.nn.functional.linear(*(torch.from_numpy(x.astype(dtype)) for x in (a, b, bias)))
             np.testing.assert_allclose(found.numpy(), a @ b.T + bias, rtol=rtol, atol=rtol)
+
+
+def test_sparse_tables_are_looked_up_plainly_without_gradients():
+    weight, places = torch.arange(8.0).reshape(4, 2).requires_grad_(), torch.tensor([[1, 3], [0, 1]])[:, 1]
+    assert torch.nn.functional.embedding(places, weight, sparse=True).grad_fn is not None
+    with torch.no_grad():
+        found = torch.nn.functional.embedding(places, weight, sparse=True)
+    assert found.tolist() == [[6.0, 7.0], [2.0, 3.0]] and found.grad_fn is None
+
+
+def test_diagonals_are_filled():
+    for shape in ((3, 3), (2, 5), (5, 2), (0, 3)):
+        x = torch.zeros(shape)
+        assert x.fill_diagonal_(7) is x
+        assert x.tolist() == (7 * torch.eye(*shape)).tolist() and x._version == 1
+    x = torch.zeros(3, 3, requires_grad=True)
+    y = (x + 1).fill_diagonal_(2)
+    y.sum().backward()
+    assert x.grad.tolist() == (1 - torch.eye(3)).tolist()

@@ -435,7 +435,8 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
         if weight.ndim != 2:  # before anything is changed
             raise RuntimeError("'weight' must be 2-D")
         _renormalise(weight, input, max_norm, norm_type)
-    if sparse and not any(level.applies_to((weight,)) for level in modes().levels):
+    if sparse and modes().grad and requires_grad(weight) and not any(
+            level.applies_to((weight,)) for level in modes().levels):
         from ..layouts.sparse import look_up
 
         return look_up(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)

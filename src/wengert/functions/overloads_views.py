@@ -188,6 +188,9 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Tensor:
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
     side, wrap = min(shape), bool(wrap)
+    if len(shape) == 2 and not wrap and not (modes().grad and self.requires_grad):
+        self.diagonal().fill_(fill_value)
+        return self
     start, step = self.storage_offset(), sum(strides)
     self.as_strided((side,), (step,), start).fill_(fill_value)
     if wrap and len(shape) == 2 and side:
