@@ -510,7 +510,11 @@ enum { WINOGRAD_DEPTH = 16 }; /* channels whose products are summed up at a time
 #define WINOGRAD_KERNELS(X)                                                                                                             \
     X(winograd_images, (REAL * to, const struct tiled *v, const struct plan *p, size first, size tiles, size room, size depth,          \
                         size block, REAL *strip))                                                                                       \
-    X(winograd_few, (REAL * to, const struct tiled *v, const struct plan *p, size first, size tiles, size pitch, REAL *strip))          \
+    X(winograd_few, (REAL * to, const struct tiled *v, const struct plan *p, size first, size tiles, size pitch, size channel,          \
+                     size channels, REAL *strip))                                                                                       \
+    X(winograd_few_sums, (REAL * sums, const struct plan *p, int sum, const REAL *grads, size second, const REAL *images,               \
+                          size channels, size pitch, size tiles, int add))                                                              \
+    X(winograd_few_close, (REAL * to, const struct plan *p, size filter, const REAL *sums, size filters, size channels, int *lost))     \
     X(winograd_filters, (REAL * to, const struct plan *p, const REAL *weight, const REAL *end, size filter, size channel, size filters, \
                          size channels, size blocks))                                                                                   \
     X(winograd_products, (REAL * sums, const struct plan *p, const REAL *images, const REAL *filters, size depth, size done,            \

@@ -6,6 +6,7 @@ enum {
     BLOCK_BYTES = 1 << 22, /* of transformed images, and gradients */
     MOST_TILES = 64, LEAST_TILES = 16, /* of a block */
     MOST_SUMMED = 512,   /* the same for gradients in filters */
+    FEW_BYTES = 700 << 10, /* of a block of few channels in gradients in filters, which the second cache is to have */
     LEAST_SIDE = 3,      /* of images and results */
     GROUP_VECTORS = 4096, /* of filters that are transformed together, for some channels */
     MANY = 1 << 16,      /* numbers of filters, that are not looked through */
@@ -32,6 +33,11 @@ static size bytes_of(const struct job *j, size vectors)
 static int are_few(const struct job *j)
 {
     return j->in.channels < j->lanes;
+}
+/* Of their transformed images. */
+static size few_bytes(const struct job *j)
+{
+    return bytes_of(j, tiles_of(j->in.channels * j->plan.streams * (j->room + j->lanes), j->lanes));
 }
 /* Of the filters of a panel and a group. */
 static size group_bytes(const struct job *j)
@@ -62,11 +68,11 @@ static void transform(const struct job *j, const struct tiled *v, const struct p
     else kernels->winograd_images_f64((double *)to, v, p, first, tiles, j->room, depth, block, (double *)strip);
 }
 
-static void transform_few(const struct job *j, char *to, size first, size tiles, char *strip)
+static void transform_few(const struct job *j, char *to, size first, size tiles, size channel, size channels, char *strip)
 {
     const size pitch = j->room + j->lanes;
-    if (j->v->type == NPY_FLOAT) kernels->winograd_few_f32((float *)to, &j->in, &j->plan, first, tiles, pitch, (float *)strip);
-    else kernels->winograd_few_f64((double *)to, &j->in, &j->plan, first, tiles, pitch, (double *)strip);
+    if (j->v->type == NPY_FLOAT) kernels->winograd_few_f32((float *)to, &j->in, &j->plan, first, tiles, pitch, channel, channels, (float *)strip);
+    else kernels->winograd_few_f64((double *)to, &j->in, &j->plan, first, tiles, pitch, channel, channels, (double *)strip);
 }
 
 /* The results of a block of tiles and a panel of filters. */
@@ -105,7 +111,7 @@ static void blocks_task(void *context, size begin, size end, int chunk)
     memset(images, 0, j->images_bytes);
     for (size item = begin; item < end && !pool_stopped(); item++) {
         const size share = item % j->shares, block = item / j->shares, first = place(j, block), tiles = place(j, block + 1) - first;
-        if (ready != block && are_few(j)) transform_few(j, images, first, tiles, strip);
+        if (ready != block && are_few(j)) transform_few(j, images, first, tiles, 0, j->in.channels, strip);
         else
             for (size c = 0; c < j->depth && ready != block && !pool_stopped(); c++) transform(j, &j->in, &j->plan, images, first, tiles, j->depth, c, strip);
         ready = block;
@@ -114,11 +120,11 @@ static void blocks_task(void *context, size begin, size end, int chunk)
     }
 }
 
-/* Tiles of an image; cut into blocks of so many bytes a tile, and at most so many tiles. */
-static void cut(struct job *j, size bytes, size most)
+/* Tiles of an image; cut into blocks of so many tiles as there is room for, `bytes` each, and at most so many. */
+static void cut(struct job *j, size bytes, size there, size most)
 {
     const struct pieces *y = &j->plan.axis[1], *x = &j->plan.axis[2];
-    const size high = kernels->gemm_rows, fit = BLOCK_BYTES / bytes;
+    const size high = kernels->gemm_rows, fit = there / bytes;
     most = fit > most ? most : fit < LEAST_TILES ? LEAST_TILES : fit;
     j->tiles = j->v->images;
     for (int k = 0; k < AXES; k++) j->tiles *= j->in.tiles[k] = j->out.tiles[k] = tiles_of(j->out.size[k], j->plan.axis[k].results);
@@ -139,17 +145,28 @@ static double cost_of(const struct job *j, size images, size filters)
     return products + j->tiles * 6.0 * (p->streams * j->depth * j->lanes + p->sums * j->out.channels) + 12 * p->streams * pairs;
 }
 
-/* The same for few channels: vectors run over tiles of a row, which may leave a part of the last one empty, and rows are laid apart first. */
-static double cost_of_few(const struct job *j, size filters)
+/* Transforms of few channels: vectors run over tiles of a row, which may leave a part of the last one empty, and rows are laid apart first. */
+static double cost_of_rows(const struct job *j)
+{
+    const struct pieces *deep = &j->plan.axis[0], *high = &j->plan.axis[1], *wide = &j->plan.axis[2];
+    const size row = j->out.tiles[2], vectors = tiles_of(row, j->lanes) * j->lanes, length = (vectors + (wide->reach - 1) / wide->step) * wide->step;
+    const double lines = (double)(j->tiles / row) * j->in.channels * deep->streams * high->reach, empty = (double)vectors / row;
+    return j->tiles * empty * j->plan.streams * j->in.channels * (kernels->gemm_columns_bytes > 64 ? 2.5 : 7) + lines * length * 35;
+}
+/* The same for few channels; and for the gradient in the filters, whose tiles are of channels. */
+static double cost_of_few(const struct job *j)
 {
     const struct plan *p = &j->plan;
-    const struct pieces *deep = &p->axis[0], *high = &p->axis[1], *wide = &p->axis[2];
-    const int broad = kernels->gemm_columns_bytes > 64;
-    const size row = j->out.tiles[2], vectors = tiles_of(row, j->lanes) * j->lanes, length = (vectors + (wide->reach - 1) / wide->step) * wide->step;
-    const double lines = (double)(j->tiles / row) * j->in.channels * deep->streams * high->reach;
-    const double streams = (double)p->streams * j->in.channels, empty = (double)vectors / row;
-    return j->tiles * (filters * (streams * 1.03 + p->sums * (broad ? 8 : 10)) + streams * empty * (broad ? 2.5 : 7)) + lines * length * 35 +
-           5.0 * p->streams * j->lanes * filters;
+    const double filters = (double)(j->panels * 2 * j->lanes), each = kernels->gemm_columns_bytes > 64 ? 8 : 10;
+    return j->tiles * filters * (1.03 * p->streams * j->in.channels + p->sums * each) + cost_of_rows(j) + 5.0 * p->streams * j->lanes * filters;
+}
+static double cost_of_few_sums(const struct job *j)
+{
+    const struct plan *p = &j->plan;
+    const double filters = (double)(j->panels * 2 * j->lanes), each = kernels->gemm_columns_bytes > 64 ? 5 : 7;
+    size rows = 0;
+    for (int sum = 0; sum < p->sums; sum++) rows += tiles_of(p->count[sum] * j->in.channels, kernels->gemm_rows) * kernels->gemm_rows;
+    return j->tiles * filters * (1.03 * rows + p->sums * each) + cost_of_rows(j);
 }
 
 /* Whether it takes less time than products of windows, which few filters make slower, and so do steps in gradients of images. Smaller
@@ -196,7 +213,7 @@ static int run(struct job *j)
         chunks = (int)(j->blocks * j->shares < threads ? j->blocks * j->shares : threads);
     }
     const size filters = j->blocks > 1 ? j->panels * j->groups : 0;
-    j->images_bytes = bytes_of(j, are_few(j) ? tiles_of(j->in.channels * j->plan.streams * (j->room + j->lanes), j->lanes) : j->depth * j->plan.streams * (j->room + 1));
+    j->images_bytes = are_few(j) ? few_bytes(j) : bytes_of(j, j->depth * j->plan.streams * (j->room + 1));
     j->sums_bytes = bytes_of(j, j->plan.sums * (2 * j->room + 1));
     j->filters_bytes = filters ? 0 : group_bytes(j);
     j->work_bytes = tiles_of(j->images_bytes + j->sums_bytes + j->filters_bytes + j->strip_bytes, 64) * 64;
@@ -249,9 +266,8 @@ static int prepare(struct job *j, int backward)
     j->out.to = v->out;
     j->filter = backward ? taps : v->channels * taps, j->channel = backward ? v->channels * taps : taps;
     count_vectors(j);
-    cut(j, j->plan.streams * (are_few(j) ? j->in.channels : j->depth * j->lanes) * v->width, MOST_TILES);
-    const size filters = j->panels * 2 * j->lanes;
-    return pays(j, are_few(j) ? cost_of_few(j, filters) : cost_of(j, j->depth * j->lanes, filters), backward);
+    cut(j, j->plan.streams * (are_few(j) ? j->in.channels : j->depth * j->lanes) * v->width, BLOCK_BYTES, MOST_TILES);
+    return pays(j, are_few(j) ? cost_of_few(j) : cost_of(j, j->depth * j->lanes, j->panels * 2 * j->lanes), backward);
 }
 
 int winograd_suits(struct conv *v)
@@ -340,6 +356,82 @@ static int run_sums(struct sums_job *s)
     return result;
 }
 
+/* ---- the same for few channels ---- */
+
+/* Items: channels of the images, and vectors of filters. */
+static void few_transforms_task(void *context, size begin, size end, int chunk)
+{
+    const struct sums_job *s = context;
+    const struct job *j = &s->j;
+    char *strip = j->work + chunk * j->work_bytes;
+    for (size c = begin; c < end && !pool_stopped(); c++)
+        if (c < j->in.channels) transform_few(j, s->images, s->first, s->tiles, c, 1, strip);
+        else transform(j, &j->out, &s->spread, s->grads, s->first, s->tiles, s->filters, c - j->in.channels, strip);
+}
+
+/* Items: sums, of two vectors of filters each. */
+static void few_sums_task(void *context, size begin, size end, int chunk)
+{
+    const struct sums_job *s = context;
+    const struct job *j = &s->j;
+    const struct plan *p = &j->plan;
+    const size second = (j->room + 1) * j->lanes, pitch = j->room + j->lanes, channels = j->in.channels, width = j->v->width;
+    (void)chunk;
+    for (size item = begin; item < end && !pool_stopped(); item++) {
+        const int sum = (int)(item % p->sums);
+        const size pair = item / p->sums;
+        char *sums = s->sums + pair * j->sums_bytes;
+        const char *grads = s->grads + (sum * s->filters + 2 * pair) * second * width, *images = s->images + p->first[sum] * channels * pitch * width;
+        if (j->v->type == NPY_FLOAT)
+            kernels->winograd_few_sums_f32((float *)sums, p, sum, (const float *)grads, second, (const float *)images, channels, pitch, s->tiles, s->block > 0);
+        else
+            kernels->winograd_few_sums_f64((double *)sums, p, sum, (const double *)grads, second, (const double *)images, channels, pitch, s->tiles, s->block > 0);
+    }
+}
+
+static void few_close_task(void *context, size begin, size end, int chunk)
+{
+    const struct sums_job *s = context;
+    const struct job *j = &s->j;
+    const size width = j->v->width, filter_step = j->in.channels * j->v->kernel;
+    for (size pair = begin; pair < end && !pool_stopped(); pair++) {
+        const char *sums = s->sums + pair * j->sums_bytes;
+        char *to = s->out + pair * 2 * j->lanes * filter_step * width;
+        const size left = j->out.channels - pair * 2 * j->lanes;
+        if (j->v->type == NPY_FLOAT)
+            kernels->winograd_few_close_f32((float *)to, &j->plan, filter_step, (const float *)sums, left, j->in.channels, &j->lost[chunk]);
+        else kernels->winograd_few_close_f64((double *)to, &j->plan, filter_step, (const double *)sums, left, j->in.channels, &j->lost[chunk]);
+    }
+}
+
+static int run_few_sums(struct sums_job *s)
+{
+    struct job *j = &s->j;
+    const size pairs = s->filters / 2, turns = j->in.channels + s->filters, rows = j->plan.streams * j->in.channels;
+    const size images_bytes = few_bytes(j), grads_bytes = bytes_of(j, s->filters * j->plan.sums * (j->room + 1));
+    j->sums_bytes = bytes_of(j, 2 * rows), j->work_bytes = tiles_of(j->strip_bytes, 64) * 64;
+    const int turners = pool_chunks(turns, 6.0 * j->plan.streams * j->room), closers = pool_chunks(pairs, 10.0 * rows);
+    const int adders = pool_chunks(pairs * j->plan.sums, 0.02 * rows * j->lanes * j->room / j->plan.sums);
+    PyArrayObject *all = scratch(images_bytes + grads_bytes + pairs * j->sums_bytes + turners * j->work_bytes + 64, 1);
+    int result = -1, *lost = calloc(closers, sizeof *lost);
+    if (all && lost) {
+        s->images = aligned(all), s->grads = s->images + images_bytes, s->sums = s->grads + grads_bytes;
+        j->work = s->sums + pairs * j->sums_bytes, j->lost = lost, result = 0;
+        Py_BEGIN_ALLOW_THREADS
+        for (s->block = 0; s->block < j->blocks && !result; s->block++) {
+            s->first = place(j, s->block), s->tiles = place(j, s->block + 1) - s->first;
+            result = pool_run_stoppable(few_transforms_task, s, turns, turners);
+            if (!result) result = pool_run_stoppable(few_sums_task, s, pairs * j->plan.sums, adders);
+        }
+        if (!result) result = pool_run_stoppable(few_close_task, s, pairs, closers);
+        Py_END_ALLOW_THREADS
+        if (!result) result = is_whole(lost, closers);
+    } else if (all) PyErr_NoMemory();
+    free(lost);
+    Py_XDECREF(all);
+    return result;
+}
+
 int winograd_weights(struct conv *v, const char *grad, char *out)
 {
     struct sums_job s = {.out = out};
@@ -347,8 +439,11 @@ int winograd_weights(struct conv *v, const char *grad, char *out)
     if (winograd_plan(&j->plan, v, 0) < 0 || winograd_spread(&s.spread, &j->plan) < 0) return 0;
     j->v = v, j->in = images_of(v, v->from), j->out = results_of(v, grad);
     count_vectors(j);
-    s.pairs = tiles_of(j->depth, 2), s.filters = tiles_of(v->filters, j->lanes);
-    cut(j, (2 * s.pairs * j->plan.streams + s.filters * j->plan.sums) * j->lanes * v->width, MOST_SUMMED);
-    if (!pays(j, cost_of(j, 2 * s.pairs * j->lanes, s.filters * j->lanes), 0)) return 0;
-    return are_even(v, v->from, v->images * j->in.image) && are_even(v, grad, v->images * j->out.image) ? run_sums(&s) : 0;
+    const int few = are_few(j);
+    s.pairs = tiles_of(j->depth, 2), s.filters = few ? j->panels * 2 : tiles_of(v->filters, j->lanes);
+    const size bytes = ((few ? v->channels : 2 * s.pairs * j->lanes) * j->plan.streams + s.filters * j->lanes * j->plan.sums) * v->width;
+    cut(j, bytes, few ? FEW_BYTES : BLOCK_BYTES, MOST_SUMMED);
+    if (!pays(j, few ? cost_of_few_sums(j) : cost_of(j, 2 * s.pairs * j->lanes, s.filters * j->lanes), 0)) return 0;
+    if (!are_even(v, v->from, v->images * j->in.image) || !are_even(v, grad, v->images * j->out.image)) return 0;
+    return few ? run_few_sums(&s) : run_sums(&s);
 }

@@ -158,8 +158,9 @@ static void F(winograd_rows)(REAL *restrict to, const struct tiled *v, const REA
     }
 }
 
-/* Tiles of images with few channels, transformed for all of them. Streams are `one` of a number and `other` of another, whatever their sign. */
-static void F(winograd_few)(REAL *restrict to, const struct tiled *v, const struct plan *p, size first, size tiles, size pitch, REAL *restrict strip)
+/* Tiles of images with few channels, transformed for some of them, from `channel` on. Streams are `one` of a number and `other` of another, whatever their sign. */
+static void F(winograd_few)(REAL *restrict to, const struct tiled *v, const struct plan *p, size first, size tiles, size pitch, size channel,
+                            size channels, REAL *restrict strip)
 {
     const struct pieces *deep = &p->axis[0], *high = &p->axis[1], *wide = &p->axis[2];
     const size parts = wide->step;
@@ -174,7 +175,7 @@ static void F(winograd_few)(REAL *restrict to, const struct tiled *v, const stru
             across[j].one = s->sign == NEGATIVE ? -1 : 1, across[j].other = s->sign == NEGATIVE ? 0 : (REAL)s->sign;
             across[j].a = s->a % parts * length + s->a / parts, across[j].b = s->b % parts * length + s->b / parts;
         }
-        for (size c = 0; c < v->channels; c++) {
+        for (size c = channel; c < channel + channels; c++) {
             const size *next = at;
             for (int l = 0; l < deep->streams; l++) {
                 const size at_z = z * deep->step + deep->start + deep->stream[l].a;
@@ -451,6 +452,68 @@ static void F(winograd_close)(REAL *to, const struct plan *p, size filter, const
         }
     }
     for (size k = 0; k < F(square); k++) *lost |= !(check[k] == 0);
+}
+
+/* The same for few channels, for one sum and two vectors of filters: gradients [tile][filter], the second vector `second` behind the first, meet
+ * rows of images; sums: [stream along the axes in turn][channel][two vectors of filters]. */
+static void F(winograd_few_sums)(REAL *sums, const struct plan *p, int sum, const REAL *grads, size second, const REAL *images, size channels,
+                                 size pitch, size tiles, int add)
+{
+    const size rows = p->count[sum] * channels;
+    int place[MOST_SUMS];
+    for (int k = 0; k < p->streams; k++)
+        if (p->place[k].sum == sum) place[p->place[k].index] = k;
+    for (size r0 = 0; r0 < rows; r0 += GEMM_ROWS) {
+        const REAL *a[GEMM_ROWS];
+        F(vector) tile[GEMM_ROWS][F(gemm_vectors)];
+        for (int i = 0; i < GEMM_ROWS; i++) {
+            a[i] = images + (r0 + i < rows ? r0 + i : rows - 1) * pitch;
+            for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};
+        }
+        for (size t = 0; t < tiles; t++) {
+            F(vector) y[F(gemm_vectors)];
+            for (int j = 0; j < F(gemm_vectors) / 2; j++)
+                y[j] = LOAD(grads + t * WIDE + j * F(gemm_step)), y[j + F(gemm_vectors) / 2] = LOAD(grads + second + t * WIDE + j * F(gemm_step));
+            TILE_FOR (int i = 0; i < GEMM_ROWS; i++) {
+                const REAL x = a[i][t];
+                for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] += x * y[j];
+            }
+        }
+        TILE_FOR (int i = 0; i < GEMM_ROWS; i++) {
+            if (r0 + i >= rows) break;
+            REAL *to = sums + (place[(r0 + i) / channels] * channels + (r0 + i) % channels) * 2 * WIDE;
+            for (int j = 0; j < F(gemm_vectors); j++) {
+                if (add) tile[i][j] += LOAD(to + j * F(gemm_step));
+                STORE(to + j * F(gemm_step), tile[i][j]);
+            }
+        }
+    }
+}
+
+/* Gradients of two vectors of filters, `filter` apart, from these sums. Whether some are not finite is noted. */
+static void F(winograd_few_close)(REAL *to, const struct plan *p, size filter, const REAL *restrict sums, size filters, size channels, int *lost)
+{
+    enum { PAIR = 2 * VECTOR_BYTES / sizeof(REAL) };
+    const struct pieces *deep = &p->axis[0], *high = &p->axis[1], *wide = &p->axis[2];
+    const size step = channels * PAIR, row = wide->streams * step;
+    REAL taps[(MOST_TAPS + WIDE) * PAIR], line[MOST_STREAMS * PAIR], check[PAIR] = {0};
+    memset(taps + p->taps * PAIR, 0, WIDE * PAIR * sizeof(REAL));
+    for (size c = 0; c < channels; c++, sums += PAIR) {
+        REAL *to_tap = taps;
+        for (int l = 0; l < p->kernel[0]; l++)
+            for (int i = 0; i < p->kernel[1]; i++) {
+                const REAL *from = sums + deep->back[l].tap[0] * high->streams * row;
+                for (int j = 0; j < wide->streams; j++) F(winograd_weigh)(line + j * PAIR, from + j * step, row, PAIR, &high->back[i]);
+                for (int j = 0; j < p->kernel[2]; j++, to_tap += PAIR) F(winograd_weigh)(to_tap, line, PAIR, PAIR, &wide->back[j]);
+            }
+        for (size t = 0; t < p->taps; t++)
+            for (size k = 0; k < PAIR; k += F(gemm_step)) STORE(check + k, LOAD(check + k) + LOAD(taps + t * PAIR + k) * 0);
+        for (size half = 0; half < PAIR && half < filters; half += WIDE)
+            for (size t = 0; t < p->taps; t += WIDE)
+                F(winograd_out)(to + half * filter + c * p->taps + t, filter, taps + t * PAIR + half, PAIR, filters - half < WIDE ? filters - half : WIDE,
+                                p->taps - t < WIDE ? p->taps - t : WIDE);
+    }
+    for (size k = 0; k < PAIR; k++) *lost |= !(check[k] == 0);
 }
 
 /* No longer `even` if a number stands out so far that its neighbours in a tile lose their exactness, or is not finite. */

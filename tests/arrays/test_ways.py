@@ -55,7 +55,8 @@ FASTEST: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
         "32 groups 3x3 128, 28": ("in place", "in place", "dots"),
         "transposed 4x4/2 64-1, 14": (None, "folded", "tiles"),
         "transposed 2x2/2 64-32, 32": (None, "folded", "tiles"),
-        "7x7/2 3-64, 224": ("winograd", "folded", "tiles"),
+        "7x7/2 3-64, 224": ("winograd", "folded", None),
+        "video: 3x7x7/1x2x2 3-64 8x56x56": ("winograd", "folded", "winograd"),
     },
     "avx2": {
         "1x1 256-64, 56": ("packed", "packed", None),
@@ -166,17 +167,39 @@ def test_few_channels_by_winograd(image: tuple[int, ...], weight: tuple[int, ...
     random = np.random.default_rng(0)
     how = stride, padding, (1,) * len(stride), 1
     x, w, b = (random.standard_normal(shape) for shape in (image, weight, weight[:1]))
+    g = random.standard_normal(native.conv(x, w, None, *how).shape)
     for dtype, bound in ((np.float64, 1e-12), (np.float32, 1e-5)):
         given = x.astype(dtype), w.astype(dtype), b.astype(dtype) if bias else None
-        found = []
-        for way in ("packed", "winograd"):
-            native.conv_only(way)
-            try:
-                found.append(native.conv(*given, *how))
-                assert native.conv_chosen()[0] == way
-            finally:
-                native.conv_only(None)
-        np.testing.assert_allclose(*found, rtol=0, atol=bound * abs(found[0]).max())
+        grad = g.astype(dtype)
+        for other, call in (("packed", lambda: native.conv(*given, *how)),
+                ("tiles", lambda: native.conv_weight(given[0], grad, weight, *how))):
+            found = []
+            for way in (other, "winograd"):
+                native.conv_only(way)
+                try:
+                    found.append(call())
+                    assert native.conv_chosen()[0] == way
+                finally:
+                    native.conv_only(None)
+            np.testing.assert_allclose(*found, rtol=0, atol=bound * abs(found[0]).max())
+
+
+def test_numbers_that_are_not_finite_go_by_windows_for_few_channels() -> None:
+    from wengert.arrays import _kernels as native
+
+    random, how = np.random.default_rng(0), ((2, 2), (3, 3), (1, 1), 1)
+    x, w = random.standard_normal((2, 3, 40, 38)), random.standard_normal((32, 3, 7, 7))
+    g = random.standard_normal(native.conv(x, w, None, *how).shape)
+    x[1, 2, 11, 12] = np.inf
+    wanted, wanted_weight = native.conv(x, w, None, *how), native.conv_weight(x, g, w.shape, *how)
+    native.conv_only("winograd")
+    try:
+        np.testing.assert_allclose(native.conv(x, w, None, *how), wanted, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(native.conv_weight(x, g, w.shape, *how), wanted_weight, rtol=1e-10, atol=1e-10)
+    finally:
+        native.conv_only(None)
+    assert np.isfinite(wanted[0]).all()
+    assert 0 < np.isinf(wanted).sum() <= 32 * 16
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
