@@ -156,7 +156,7 @@ static PyObject *perform(const Operation *self, PyObject *const *args, PyObject 
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *array = array_of(Py_NewRef(several ? PyTuple_GET_ITEM(answer, i) : answer));
         if (array && self->view == IN_ROWS && !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array))
-            Py_SETREF(array, PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER));
+            Py_SETREF(array, layout_rows(array));
         else if (array && self->view == IN_ORDER && !in_order(self, &c, (PyArrayObject *)array))
             array = ordered(self, &c, array);
         const int shares = array && (self->view == PERHAPS_VIEW || (inference && c.owned[0] && PyArray_CheckExact(c.raw[0]))) && looks_at(array, c.raw[0]);

@@ -66,10 +66,33 @@ static int lies_as_planes(PyArrayObject *x)
     return 1;
 }
 
+/* Whether an array is one of matrices that are transposed, without gaps, and turned more quickly by squares: not by those of few numbers,
+ * whose lines drive each other out of the first cache where they are a large power of two apart. */
+static int lies_transposed(PyArrayObject *x)
+{
+    enum { LEAST_SIDE = 16, STEP = 2048 }; /* rows or columns; bytes */
+    const int last = PyArray_NDIM(x) - 1;
+    if (last < 1 || PyArray_DIM(x, last) < LEAST_SIDE || PyArray_DIM(x, last - 1) < LEAST_SIDE || !strcmp(kernels->name, "baseline")) return 0;
+    if (PyArray_TYPE(x) == NPY_DOUBLE && strcmp(kernels->name, "avx512"))
+        for (int k = last - 1; k <= last; k++)
+            if (PyArray_DIM(x, k) * PyArray_ITEMSIZE(x) % STEP == 0) return 0;
+    npy_intp step = PyArray_ITEMSIZE(x);
+    for (int k = last; k >= 0; k--) {
+        const int axis = k == last ? last - 1 : k == last - 1 ? last : k;
+        if (PyArray_DIM(x, axis) != 1 && PyArray_STRIDE(x, axis) != step) return 0;
+        step *= PyArray_DIM(x, axis);
+    }
+    return 1;
+}
+
 int turn_in_order(PyArrayObject *x, char *to)
 {
     enum { FEWEST = 4 }; /* channels or pixels that squares are worth while for */
     const int last = PyArray_NDIM(x) - 1, back = last > 1 && !lies_innermost(x);
+    if (is_real((PyObject *)x) && lies_transposed(x)) {
+        const size rows = PyArray_DIM(x, last - 1), columns = PyArray_DIM(x, last);
+        return turn(PyArray_BYTES(x), to, PyArray_SIZE(x) / (rows * columns), rows, columns, PyArray_TYPE(x), 0) < 0 ? -1 : 1;
+    }
     if (!is_real((PyObject *)x) || last < 2 || (back && !lies_as_planes(x))) return 0;
     const size images = PyArray_DIM(x, 0), channels = PyArray_DIM(x, back ? last : 1);
     const size pixels = images && channels ? PyArray_SIZE(x) / (images * channels) : 0;

@@ -92,6 +92,8 @@ static inline const struct kernels *row_kernels(size n, size width)
 /* A new reference to the array itself, or to a contiguous and aligned copy. */
 static inline PyArrayObject *contiguous(PyObject *array)
 {
+    PyArrayObject *a = (PyArrayObject *)array;
+    if (PyArray_CheckExact(array) && !PyArray_IS_C_CONTIGUOUS(a) && PyArray_ISBEHAVED_RO(a)) return (PyArrayObject *)layout_rows(array);
     return (PyArrayObject *)PyArray_FROM_OF(array, NPY_ARRAY_CARRAY_RO);
 }
 /* A number of the geometry of windows: from `least` up to MOST, so that the product of two, and sums of such products, fit. */

@@ -162,3 +162,57 @@ def test_gradients_of_joined_images(torch):
     x.grad = y.grad = None
     (torch.stack([x, y], 2).reshape(-1) * weight).sum().backward()
     assert torch.stack([x.grad, y.grad], 2).reshape(-1).tolist() == weight.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bfloat16", "bool"])
+@pytest.mark.parametrize("size", [(16, 16), (17, 40), (16, 15), (130, 67), (3, 20, 50), (2, 3, 33, 18), (1, 64, 1, 40)])
+def test_transposed_matrices_are_turned(torch, size, dtype):
+    """Copies, other shapes, and gradients in the order of a transposed leaf, of matrices large enough for squares."""
+    n = 1
+    for m in size:
+        n *= m
+    x = (torch.arange(n) % 101).reshape(size).to(getattr(torch, dtype))
+    t = x.transpose(-1, -2)
+    rows = t.contiguous()
+    assert rows.is_contiguous() and rows.shape == t.shape
+    flat = x.flatten().tolist()
+    r, c = size[-2:]
+    wanted = [flat[b + i * c + j] for b in range(0, n, r * c) for j in range(c) for i in range(r)]
+    assert rows.flatten().tolist() == wanted
+    assert t.reshape(-1).tolist() == wanted and t.flatten().is_contiguous()
+    assert t.reshape(*t.shape[:-2], -1).flatten().tolist() == wanted
+    if dtype != "bool":
+        assert (t + rows).flatten().tolist() == (rows + rows).flatten().tolist()
+    if dtype.startswith("float"):
+        leaf = t.detach().requires_grad_()
+        (leaf * 1).reshape(-1).backward(rows.reshape(-1))
+        assert leaf.grad.flatten().tolist() == wanted
+        assert 1 in size or leaf.grad.stride() == leaf.stride()
+        leaf.grad = None
+        leaf.flip(0).backward(rows)
+        assert torch.equal(leaf.grad, rows.flip(0))
+        assert 1 in size or leaf.grad.stride() == leaf.stride()
+        assert t.softmax(-1).is_contiguous() and torch.allclose(t.softmax(-1), rows.softmax(-1))
+        assert torch.allclose(t.logsumexp(-1), rows.logsumexp(-1))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_flips_are_laid_out_alike_in_gradients(torch, view):
+    x = VIEWS[view](numbers(torch))
+    y = x.detach().clone().requires_grad_()
+    w = torch.arange(float(x.numel())).reshape(x.shape)
+    y.flip(0, -1).backward(w)
+    assert y.grad.tolist() == w.flip(0, -1).tolist()
+    assert 1 in x.shape or y.grad.stride() == y.stride()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_spreads_of_few_numbers(torch, view):
+    x = VIEWS[view](numbers(torch))[:3, :4]
+    for f in (torch.var, torch.std):
+        for dim in (0, -1):
+            for keep in (False, True):
+                assert torch.equal(f(x, dim, keepdim=keep), f(x.contiguous(), dim, keepdim=keep))
+        assert f(x).item() == f(x.contiguous()).item()
+    for a, b in zip(torch.var_mean(x, 0), torch.var_mean(x.contiguous(), 0)):
+        assert torch.equal(a, b)

@@ -164,9 +164,32 @@ def in_order_of(y: np.ndarray, operands: Any) -> np.ndarray:
         return y
     if all(m == 1 or s == t * y.itemsize for m, s, t in zip(shape, y.strides, strides)):
         return y
+    if type(y) is np.ndarray and y.size > _WORTH_TURNING:
+        return copied_in_order(y, strides)
     out = blank(shape, y.dtype, strides, like=y)
     out[...] = y
     return out
+
+
+_WORTH_TURNING = 1024
+
+
+def copied_in_order(a: np.ndarray, strides: Any) -> np.ndarray:
+    """A copy with these strides, in elements, which leave no gaps; transposed matrices are turned in squares."""
+    order = sorted(range(a.ndim), key=strides.__getitem__, reverse=True)
+    back = sorted(range(a.ndim), key=order.__getitem__)
+    found: np.ndarray = K.in_order(a.transpose(order)).transpose(back)
+    return K.restrided(found, a.shape, strides) if 1 in a.shape else found
+
+
+def reshaped(a: Any, shape: Any) -> Any:
+    """``a.reshape(shape)``; transposed matrices are turned in squares where they are copied."""
+    if type(a) is np.ndarray and a.size > _WORTH_TURNING and not a.flags.c_contiguous:
+        try:
+            return a.reshape(shape, copy=False)
+        except ValueError:
+            a = K.in_order(a)
+    return a.reshape(shape)
 
 
 def result_strides(shape: tuple[int, ...], arrays: Any) -> tuple[int, ...] | None:

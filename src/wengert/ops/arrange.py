@@ -12,7 +12,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
 from ..arrays.errors import check_countable
-from ..arrays.layouts import inside_out, outside_in
+from ..arrays.layouts import gapless, inside_out, outside_in
 from ..arrays.reduce import add_slices
 from ..arrays.strides import expanded
 from .errors import common_shape
@@ -224,9 +224,11 @@ def _reversed(input: Any, axes: Any) -> Any:
     key = [slice(None)] * input.ndim
     for d in axes:
         key[d] = slice(None, None, -1)
-    if (moved := inside_out(input)) is not None:
-        return outside_in(K.in_order(moved[(key[0], *key[2:], key[1])]))
-    return K.in_order(input[tuple(key)])
+    if type(input) is not np.ndarray or input.flags.c_contiguous or not gapless(input):
+        return K.in_order(input[tuple(key)])
+    out = np.empty_like(input)  # in the same order
+    out[...] = input[tuple(key)]
+    return out
 
 
 @composite

@@ -13,7 +13,7 @@ from ..arrays.array_likes import as_array, as_copy, has_memory, new_filled
 from ..arrays.dtypes import F32, OF_TYPES, is_half, of, scalar_name
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
-from ..arrays.layouts import blank, inside_out, lay, layout_like, outside_in
+from ..arrays.layouts import blank, inside_out, lay, layout_like, outside_in, reshaped
 from ..arrays.reduce import add_at_places
 from ..arrays.strides import expanded, part, start_of, steps, taken, taken_whole, with_dimension, with_reshape_strides
 from ..graph.modes import RECORD, SILENT, modes
@@ -165,11 +165,11 @@ def reshape(input: Array, shape=()):
     tensor([0, 2, 4, 1, 3, 5])
     """
     try:
-        found = input.reshape(shape)
+        found = reshaped(input, shape)
     except (ValueError, TypeError):
         found = None
     if found is None or (found.shape != shape and (type(shape) is not tuple or min(shape) < -1)):  # see view
-        found = input.reshape(resolve_shape(shape, input.size))
+        found = reshaped(input, resolve_shape(shape, input.size))
     return with_reshape_strides(found, input) if 1 in found.shape else found
 
 

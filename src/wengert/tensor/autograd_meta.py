@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays.context import ContextVar
 from ..arrays.errors import warn_once
-from ..arrays.layouts import channels_inside, gapless, inside_out, outside_in
+from ..arrays.layouts import copied_in_order, gapless
 from ..arrays.lazy import Lazy
 from ..graph.modes import modes
 from ..graph.node import HookDict, Node, NodeHooks, check_answer, leaf_sequence, registering
@@ -434,11 +434,7 @@ def _advise(g: np.ndarray, a: Any, how: str) -> None:
 def _copied(g: np.ndarray, a: Any) -> np.ndarray:
     """A copy of ``g`` in the layout for the leaf ``a``."""
     if type(a) is np.ndarray and not a.flags.c_contiguous and a.shape == g.shape and gapless(a):
-        if inside_out(a) is not None:
-            return outside_in(K.in_order(channels_inside(g)))
-        new = np.empty_like(a, g.dtype)
-        new[...] = g
-        return new
+        return copied_in_order(g, [s // a.itemsize for s in a.strides])
     return g.copy() if g.flags.c_contiguous else K.in_order(g)
 
 
