@@ -22,7 +22,7 @@ struct line_job {
     const npy_intp *lengths, *steps;
 };
 
-enum { REALS, SMALL, COMPLEX }; /* types: real, any of up to 8 bytes, complex */
+enum { REALS, SMALL, COMPLEX, WHOLE }; /* types: real, any of up to 8 bytes, complex, int64 */
 
 /* Whether lines along an axis are whole in memory, wherever each of them lies. */
 static int lie_apart(struct line_job *job, PyArrayObject *x, int along)
@@ -59,6 +59,7 @@ static int read_lines(struct line_job *job, PyObject *array, PyObject *axis, int
     if (along < 0 || along >= ndim || PyDataType_REFCHK(PyArray_DESCR(x))) return -1;
     if (!PyArray_ISCARRAY_RO(x) && !(apart && lie_apart(job, x, (int)along))) return -1;
     if (types == SMALL ? PyArray_ITEMSIZE(x) > 8 || (PyArray_ITEMSIZE(x) & (PyArray_ITEMSIZE(x) - 1))
+        : types == WHOLE   ? PyArray_TYPE(x) != NPY_INT64 || !PyArray_ISNOTSWAPPED(x)
         : types == COMPLEX ? PyArray_TYPE(x) != NPY_CFLOAT && PyArray_TYPE(x) != NPY_CDOUBLE : !is_real(array))
         return -1;
     job->type = PyArray_TYPE(x), job->width = PyArray_ITEMSIZE(x), job->x = PyArray_BYTES(x);
@@ -78,13 +79,13 @@ static void run_lines(pool_task task, struct line_job *job, size items, double c
     NPY_END_THREADS
 }
 
-/* ---- running sums and products, carried in double precision ---- */
+/* ---- running sums and products, of real numbers carried in double precision ---- */
 
 #define STEP(sum, place)                                     \
     do {                                                     \
         const size at = place;                               \
         sum = product ? sum * x[at] : sum + x[at];           \
-        out[at] = sum;                                       \
+        out[at] = (__typeof__(*out))sum;                     \
     } while (0)
 /* Compiled for each of the cases. */
 #define SCAN(function, ...)                                     \
@@ -93,10 +94,10 @@ static void run_lines(pool_task task, struct line_job *job, size items, double c
         else if (job->back) function(__VA_ARGS__, 0, 1);        \
         else function(__VA_ARGS__, 0, 0);                       \
     } while (0)
-#define DEFINE_SCAN(REAL, SUFFIX)                                                                              \
+#define DEFINE_SCAN(REAL, SUFFIX, SUM)                                                                         \
     static inline void scan_lines_##SUFFIX(REAL *out, const REAL *x, size lines, size n, int product, int back) \
     {                                                                                                          \
-        double sum[CHAINS];                                                                                    \
+        SUM sum[CHAINS];                                                                                       \
         for (size k = 0; k < lines; k++) sum[k] = product;                                                     \
         /* Additions that wait for each other, of several lines by turns. By copies: lines that are a power of two apart would drive  \
          * each other out of the cache. */                                                                     \
@@ -109,7 +110,7 @@ static void run_lines(pool_task task, struct line_job *job, size items, double c
                     for (int k = 0; k < CHAINS; k++) {                                                         \
                         REAL *at = part[k] + (back ? span - 1 - i : i);                                        \
                         sum[k] = product ? sum[k] * *at : sum[k] + *at;                                        \
-                        *at = sum[k];                                                                          \
+                        *at = (REAL)sum[k];                                                                    \
                     }                                                                                          \
                 for (int k = 0; k < CHAINS; k++) memcpy(out + k * n + from, part[k], span * sizeof(REAL));     \
             }                                                                                                  \
@@ -119,14 +120,14 @@ static void run_lines(pool_task task, struct line_job *job, size items, double c
     }                                                                                                          \
     static inline void scan_columns_##SUFFIX(REAL *out, const REAL *x, size n, size inner, size count, int product, int back) \
     {                                                                                                          \
-        double sum[COLUMNS];                                                                                   \
+        SUM sum[COLUMNS];                                                                                      \
         for (size k = 0; k < count; k++) sum[k] = product;                                                     \
         for (size i = 0; i < n; i++)                                                                           \
             for (size k = 0; k < count; k++) STEP(sum[k], (back ? n - 1 - i : i) * inner + k);                 \
     }                                                                                                          \
     static inline void scan_pairs_##SUFFIX(REAL *out, const REAL *x, size n, int product, int back)            \
     {                                                                                                          \
-        double first = product, second = product;                                                              \
+        SUM first = product, second = product;                                                                 \
         for (size i = 0; i < n; i++) {                                                                         \
             STEP(first, 2 * (back ? n - 1 - i : i));                                                           \
             STEP(second, 2 * (back ? n - 1 - i : i) + 1);                                                      \
@@ -150,8 +151,9 @@ static void run_lines(pool_task task, struct line_job *job, size items, double c
             else SCAN(scan_columns_##SUFFIX, out + at, x + at, job->n, job->inner, count);                     \
         }                                                                                                      \
     }
-DEFINE_SCAN(float, f32)
-DEFINE_SCAN(double, f64)
+DEFINE_SCAN(float, f32, double)
+DEFINE_SCAN(double, f64, double)
+DEFINE_SCAN(uint64_t, i64, uint64_t) /* which wraps */
 
 /* Products of complex numbers up to each, in their own precision as NumPy's. */
 #define DEFINE_COMPLEX_PRODUCTS(REAL)                                                                      \
@@ -175,7 +177,7 @@ static PyObject *scan(PyObject *const *args, Py_ssize_t count, int product)
     struct line_job job = {.product = product};
     if (count != 3 - product) return PyErr_Format(PyExc_TypeError, "expected %d arguments", 3 - product);
     const int pairs = read_lines(&job, args[0], args[1], COMPLEX, 0) == 0;
-    if (!pairs && read_lines(&job, args[0], args[1], REALS, 0) < 0) NOT_HANDLED();
+    if (!pairs && read_lines(&job, args[0], args[1], REALS, 0) < 0 && read_lines(&job, args[0], args[1], WHOLE, 0) < 0) NOT_HANDLED();
     job.back = !product && PyObject_IsTrue(args[2]);
     PyArrayObject *x = (PyArrayObject *)args[0], *out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x));
     if (!out) return NULL;
@@ -188,7 +190,7 @@ static PyObject *scan(PyObject *const *args, Py_ssize_t count, int product)
     job.out = PyArray_BYTES(out), job.tiles = (job.inner + COLUMNS - 1) / COLUMNS;
     const size items = job.inner == 1 ? (job.outer + CHAINS - 1) / CHAINS : job.outer * job.tiles;
     if (PyArray_SIZE(x))
-        run_lines(job.type == NPY_FLOAT ? scan_task_f32 : scan_task_f64, &job, items, 0.5 * (PyArray_SIZE(x) / items));
+        run_lines(job.type == NPY_FLOAT ? scan_task_f32 : job.type == NPY_DOUBLE ? scan_task_f64 : scan_task_i64, &job, items, 0.5 * (PyArray_SIZE(x) / items));
     return (PyObject *)out;
 }
 /* running_sum(x, axis, back), running_product(x, axis) */
@@ -230,6 +232,7 @@ static PyObject *running_product(PyObject *module, PyObject *const *args, Py_ssi
     }
 DEFINE_EXTREME(float, f32)
 DEFINE_EXTREME(double, f64)
+DEFINE_EXTREME(int64_t, i64)
 
 /* running_extreme(x, axis, least) -> values, places */
 static PyObject *running_extreme(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -237,7 +240,7 @@ static PyObject *running_extreme(PyObject *module, PyObject *const *args, Py_ssi
     (void)module;
     struct line_job job = {0};
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    if (read_lines(&job, args[0], args[1], REALS, 0) < 0) NOT_HANDLED();
+    if (read_lines(&job, args[0], args[1], REALS, 0) < 0 && read_lines(&job, args[0], args[1], WHOLE, 0) < 0) NOT_HANDLED();
     job.least = PyObject_IsTrue(args[2]);
     PyArrayObject *x = (PyArrayObject *)args[0], *out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x));
     PyArrayObject *places = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_INT64);
@@ -248,7 +251,7 @@ static PyObject *running_extreme(PyObject *module, PyObject *const *args, Py_ssi
     }
     job.out = PyArray_BYTES(out), job.places = PyArray_DATA(places);
     if (PyArray_SIZE(x))
-        run_lines(job.type == NPY_FLOAT ? extreme_task_f32 : extreme_task_f64, &job, job.outer * job.inner, 1.0 * job.n);
+        run_lines(job.type == NPY_FLOAT ? extreme_task_f32 : job.type == NPY_DOUBLE ? extreme_task_f64 : extreme_task_i64, &job, job.outer * job.inner, 1.0 * job.n);
     return Py_BuildValue("NN", out, places);
 }
 

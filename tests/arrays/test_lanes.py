@@ -71,3 +71,18 @@ def test_choices_by_a_condition_for_each_row(dtype):
         for a, b in ((x, y), (x, y[:1, :1, :1]), (x[..., ::-1], y), (across, y)):
             assert np.array_equal(K.where(condition, a, b), np.where(condition, a, b))
     assert np.array_equal(K.where(rows, x[..., :0], y[..., :0]), x[..., :0])
+
+
+@pytest.mark.parametrize("size", [(1,), (130,), (9, 70), (16, 64), (3, 5, 4), (2, 70, 2), (0, 3), (4, 600, 3)])
+def test_running_sums_and_extremes_of_whole_numbers(size):
+    """Sums and products wrap; of equal extremes the last counts."""
+    x = np.random.default_rng(0).integers(-9, 9, size)
+    large = x << 60
+    for axis in range(-1, x.ndim):
+        for back in (False, True):
+            for a in (x, large):
+                np.testing.assert_array_equal(K.running_sum(a, axis, back), K.plain("running_sum")(a, axis, back))
+            for least in (False, True):
+                for got, want in zip(K.running_extreme(x, axis, least), K.plain("running_extreme")(x, axis, least)):
+                    np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(K.running_product(x, axis), K.plain("running_product")(x, axis))
