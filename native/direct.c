@@ -85,7 +85,7 @@ static PyObject *total_of(PyArrayObject *a, PyObject *dims, PyObject *keep, int 
 static PyObject *total(PyArrayObject *a, PyObject *const *args, int which)
 {
     const PyArray_Descr *d = PyArray_DESCR(a);
-    if (args[3] != Py_None || !PyBool_Check(args[2]) || (d != at.f32 && d != at.f64 && (which != SUM || (d != at.c64 && d != at.c128)))) return NULL;
+    if ((args[3] != Py_None && args[3] != (PyObject *)d) || !PyBool_Check(args[2]) || (d != at.f32 && d != at.f64 && (which != SUM || (d != at.c64 && d != at.c128)))) return NULL;
     return reduced_in_memory_order(total_of, a, args[1], args[2], which);
 }
 static PyObject *summed(PyArrayObject *a, PyObject *const *args)

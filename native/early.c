@@ -150,6 +150,11 @@ static PyObject *spread(PyArrayObject *a, PyObject *const *args, int root, int p
 {
     struct lines l;
     const npy_intp size = PyArray_SIZE(a);
+    if (size <= FEW && !PyArray_IS_C_CONTIGUOUS(a)) {
+        PyObject *rows = layout_rows((PyObject *)a), *found = rows ? spread((PyArrayObject *)rows, args, root, pair) : NULL;
+        Py_XDECREF(rows);
+        return found;
+    }
     if (size > FEW || (PyArray_TYPE(a) != NPY_FLOAT && PyArray_TYPE(a) != NPY_DOUBLE) || !PyLong_CheckExact(args[2]) || !PyBool_Check(args[3])) return NULL;
     const double correction = PyLong_AsDouble(args[2]);
     if (!lines_of(a, args[1], &l) || !(correction >= 0) || (double)l.n <= correction) return NULL;
@@ -336,6 +341,41 @@ static PyObject *clamped(PyArrayObject *a, PyObject *const *args)
     return (PyObject *)y;
 }
 
+/* Whether a limit is an array as `a` is; its numbers. */
+static int is_limit_of_each(PyArrayObject *a, PyObject *given, const void **limit)
+{
+    PyArrayObject *b = (PyArrayObject *)given;
+    if (given == Py_None) return *limit = NULL, 1;
+    if (!PyArray_CheckExact(given) || PyArray_DESCR(b) != PyArray_DESCR(a) || !PyArray_SAMESHAPE(a, b) || !PyArray_ISCARRAY_RO(b)) return 0;
+    *limit = PyArray_DATA(b);
+    return 1;
+}
+#define CLAMP_EACH(REAL)                                                                                  \
+    {                                                                                                     \
+        const REAL *x = PyArray_DATA(a), *least = low, *most = high;                                      \
+        REAL *to = PyArray_DATA(y);                                                                       \
+        for (npy_intp i = 0; low && i < n; i++) to[i] = (x[i] < least[i]) | (least[i] != least[i]) ? least[i] : x[i]; \
+        if (low) x = to;                                                                                  \
+        for (npy_intp i = 0; high && i < n; i++) to[i] = (x[i] > most[i]) | (most[i] != most[i]) ? most[i] : x[i]; \
+    }
+
+/* clamp_tensor(input, min, max): limits for each of a few numbers */
+static PyObject *clamped_each(PyArrayObject *a, PyObject *const *args)
+{
+    enum { QUICKLY = 1 << 15 };
+    const npy_intp n = PyArray_SIZE(a);
+    const int type = PyArray_TYPE(a);
+    const void *low, *high;
+    if (n > QUICKLY || !PyArray_ISCARRAY_RO(a) || (type != NPY_FLOAT && type != NPY_DOUBLE && type != NPY_INT64) || !is_limit_of_each(a, args[1], &low) ||
+        !is_limit_of_each(a, args[2], &high) || (!low && !high))
+        return NULL;
+    PyArrayObject *y = new_of(a, PyArray_NDIM(a), PyArray_DIMS(a));
+    if (y && type == NPY_FLOAT) CLAMP_EACH(float)
+    else if (y && type == NPY_DOUBLE) CLAMP_EACH(double)
+    else if (y) CLAMP_EACH(int64_t)
+    return (PyObject *)y;
+}
+
 /* Numbers of one row of an index go to where it says along an axis; those of `from` are `step` apart, as is what they go to but for that
  * (0: the axis is that of the row). */
 #define EACH_PLACE(TYPE, joins)                                                                                                \
@@ -518,20 +558,26 @@ static PyObject *cast(PyArrayObject *a, PyObject *const *args)
 {
     if (!PyArray_DescrCheck(args[1])) return NULL;
     PyArray_Descr *d = (PyArray_Descr *)args[1];
-    if (PyArray_SIZE(a) > FEW || !PyArray_ISCARRAY_RO(a)) return laid_cast(a, d);
     const int from = PyArray_TYPE(a);
-    if (!PyArray_ISNBO(d->byteorder) || (d->type_num != NPY_FLOAT && d->type_num != NPY_DOUBLE && d->type_num != NPY_INT64)) return laid_cast(a, d);
-    if (from != NPY_FLOAT && from != NPY_DOUBLE && from != NPY_INT64 && from != NPY_INT32 && from != NPY_BOOL) return NULL;
+    if (PyArray_SIZE(a) > FEW || !PyArray_ISBEHAVED_RO(a) || !PyArray_ISNBO(d->byteorder) || (d->type_num != NPY_FLOAT && d->type_num != NPY_DOUBLE && d->type_num != NPY_INT64) ||
+        (from != NPY_FLOAT && from != NPY_DOUBLE && from != NPY_INT64 && from != NPY_INT32 && from != NPY_BOOL))
+        return laid_cast(a, d);
     npy_intp step = PyArray_ITEMSIZE(a);
+    int rows = 1;
     for (int k = PyArray_NDIM(a) - 1; k >= 0; k--) { /* of dimensions of one, too: the result has the same steps */
-        if (PyArray_STRIDE(a, k) != step) return NULL;
+        rows &= PyArray_STRIDE(a, k) == step;
         step *= PyArray_DIM(a, k);
     }
     Py_INCREF(d);
-    PyArrayObject *y = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL);
-    if (!y) return NULL;
+    PyArrayObject *y = rows ? (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL) : laid_like(a, d);
+    if (!rows) Py_DECREF(d);
+    PyArrayObject *source = !y ? NULL : rows || is_gapless(a) ? (PyArrayObject *)Py_NewRef((PyObject *)a) : (PyArrayObject *)laid_copy(a);
+    if (!source) {
+        Py_XDECREF(y);
+        return NULL;
+    }
     const npy_intp n = PyArray_SIZE(a);
-    const void *x = PyArray_DATA(a);
+    const void *x = PyArray_DATA(source);
     void *to = PyArray_DATA(y);
     switch (from) {
     case NPY_FLOAT: CAST_FROM(float);
@@ -540,6 +586,7 @@ static PyObject *cast(PyArrayObject *a, PyObject *const *args)
     case NPY_INT32: CAST_FROM(int32_t);
     case NPY_BOOL: CAST_FROM(npy_bool);
     }
+    Py_DECREF(source);
     return (PyObject *)y;
 }
 
@@ -640,7 +687,7 @@ view_forward early_forward_of(PyObject *name)
     static const struct { const char *name; view_forward forward; } known[] = {
         {"max_all", largest}, {"min_all", least}, {"argmax", largest_place}, {"argmin", least_place},
         {"var", variance}, {"std", deviation}, {"var_mean", variance_and_mean}, {"std_mean", deviation_and_mean}, {"amax", largest_along}, {"amin", least_along}, {"gather", gathered}, {"roll", rolled},
-        {"clamp", clamped}, {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"one_hot", one_hot}, {"pad_reflect2", reflected},
+        {"clamp", clamped}, {"clamp_tensor", clamped_each}, {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"one_hot", one_hot}, {"pad_reflect2", reflected},
         {"pad_replicate2", replicated}, {"aminmax", least_and_largest}, {"heaviside", step}, {"diag_embed", embedded}, {"all", all_of}, {"any", any_of}, {"cast", cast}, {"bmm", products},
         {"trace", trace_forward}, {"bincount", bincount_forward}, {"histc", histc_forward}, {"repeat_places", repeat_places_forward}, {"unique_consecutive", runs_forward}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -4,8 +4,10 @@
 #include "operation.h"
 
 #include "draws.h"
+#include "fast.h"
+#include "half.h"
 
-enum { MANY = 1 << 16 }; /* elements that are filled while other threads wait; DRAWN: that are drawn */
+enum { MANY = 1 << 16, FILLED = 1 << 20 }; /* elements that are computed, or set to one number, while other threads wait; DRAWN: that are drawn */
 
 static struct {
     PyObject *types, *cpu, *strided, *levels, *stream; /* the names of arrays.dtypes; CPU; torch.strided; map_levels; the default generator */
@@ -54,7 +56,7 @@ static PyArray_Descr *type_of(PyObject *dtype)
 {
     if (dtype == Py_None) dtype = PyDict_GetItemWithError(known.types, known.default_);
     PyObject *found = dtype && (PyObject *)Py_TYPE(dtype) == at.dtype ? PyObject_GetAttr(dtype, at.np) : NULL;
-    if (found && PyArray_DescrCheck(found) && (((PyArray_Descr *)found)->type_num <= NPY_CDOUBLE || ((PyArray_Descr *)found)->type_num == NPY_HALF)) return (PyArray_Descr *)found;
+    if (found && PyArray_DescrCheck(found) && (((PyArray_Descr *)found)->type_num <= NPY_CDOUBLE || ((PyArray_Descr *)found)->type_num == NPY_HALF || is_brain(((PyArray_Descr *)found)->type_num))) return (PyArray_Descr *)found;
     Py_XDECREF(found);
     PyErr_Clear();
     return NULL;
@@ -98,9 +100,12 @@ static int number_of(PyObject *given, double *value, int *whole)
 
 /* ---- one number everywhere ---- */
 
-#define EVERYWHERE(TYPE)                                  \
-    for (npy_intp i = 0; i < n; i++) ((TYPE *)to)[i] = (TYPE)value; \
-    return 1
+#define EVERYWHERE(TYPE)                                                                            \
+    {                                                                                               \
+        const TYPE one = (TYPE)value;                                                               \
+        kernels->scatter((char *)to, sizeof one, 0, (const char *)&one, sizeof one, n, 0, 1, 0);     \
+        return 1;                                                                                   \
+    }
 
 /* Fill it; 0 where the type does not obviously hold the number. */
 static int fill(PyArrayObject *a, PyObject *number)
@@ -114,17 +119,24 @@ static int fill(PyArrayObject *a, PyObject *number)
     switch (PyArray_TYPE(a)) {
     case NPY_BOOL:
         value = value != 0;
-        EVERYWHERE(npy_bool);
+        EVERYWHERE(npy_bool)
     case NPY_FLOAT:
         if (isfinite(value) && fabs(value) > 3e38) return 0;
-        EVERYWHERE(float);
+        EVERYWHERE(float)
     case NPY_DOUBLE:
-        EVERYWHERE(double);
+        EVERYWHERE(double)
+    case NPY_HALF:
+        if (isfinite(value) && fabs(value) > 65504) return 0;
+        value = half_of_double(value);
+        EVERYWHERE(uint16_t)
+    }
+    if (is_brain(PyArray_TYPE(a))) {
+        if (isfinite(value) && fabs(value) > 3e38) return 0;
+        value = brain_of_float((float)value);
+        EVERYWHERE(uint16_t)
     }
     if (!whole || (PyArray_TYPE(a) != NPY_INT64 && (value < 0 || value > 127))) return 0;
-    if (PyArray_TYPE(a) == NPY_INT64) {
-        EVERYWHERE(int64_t);
-    }
+    if (PyArray_TYPE(a) == NPY_INT64) EVERYWHERE(int64_t)
     return PyArray_FillWithScalar(a, number) == 0;
 }
 
@@ -147,21 +159,21 @@ static PyObject *filled_with(PyObject *const *args, Py_ssize_t count, int of_num
     if (args[2] == Py_None) memcpy(shape, PyArray_DIMS(like), ndim * sizeof *shape);
     PyArray_Descr *d = NULL;
     if (args[3] == Py_None && like) {
-        if (PyTypeNum_ISNUMBER(PyArray_TYPE(like)) || PyArray_TYPE(like) == NPY_BOOL) d = (PyArray_Descr *)Py_NewRef(PyArray_DESCR(like));
+        if (PyTypeNum_ISNUMBER(PyArray_TYPE(like)) || PyArray_TYPE(like) == NPY_BOOL || is_brain(PyArray_TYPE(like))) d = (PyArray_Descr *)Py_NewRef(PyArray_DESCR(like));
     } else if (args[3] == Py_None && of_number && !PyFloat_CheckExact(args[0])) d = PyArray_DescrFromType(PyBool_Check(args[0]) ? NPY_BOOL : NPY_INT64);
     else d = type_of(args[3]);
     npy_intp total = 1;
     for (int i = 0; i < ndim; i++) total *= shape[i];
     if (!d) goto done;
     const int zeros = PyLong_CheckExact(args[0]) && PyLong_AsLong(args[0]) == 0;
-    if (laid && total <= MANY) {
+    if (laid && total <= FILLED) {
         made = laid_like(like, d);
         Py_DECREF(d);
         if (made && zeros) memset(PyArray_DATA(made), 0, PyArray_NBYTES(made));
         else if (made && args[0] != Py_None && !fill(made, args[0])) Py_CLEAR(made);
     } else if (laid) Py_DECREF(d);
     else if (zeros) made = (PyArrayObject *)PyArray_Zeros(ndim, shape, d, 0);
-    else if (total > MANY && args[0] != Py_None) Py_DECREF(d);
+    else if (total > FILLED && args[0] != Py_None) Py_DECREF(d);
     else {
         made = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, NULL, NULL, 0, NULL);
         if (made && args[0] != Py_None && !fill(made, args[0])) {

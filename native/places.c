@@ -87,8 +87,12 @@ static void spread_places(PyArrayObject *a, int64_t *const *to)
 static PyObject *rows_of_places(PyArrayObject *a, PyObject *const *args)
 {
     int64_t *to[NPY_MAXDIMS];
-    (void)args;
-    const npy_intp shape[2] = {PyArray_IS_C_CONTIGUOUS(a) ? count_places(a) : -1, PyArray_NDIM(a)};
+    if (!PyArray_IS_C_CONTIGUOUS(a)) {
+        PyObject *rows = layout_rows((PyObject *)a), *found = rows ? rows_of_places((PyArrayObject *)rows, args) : NULL;
+        Py_XDECREF(rows);
+        return found;
+    }
+    const npy_intp shape[2] = {count_places(a), PyArray_NDIM(a)};
     PyArrayObject *y = shape[0] < 0 ? NULL : (PyArrayObject *)PyArray_EMPTY(2, (npy_intp *)shape, NPY_INT64, 1);
     for (int d = 0; y && d < shape[1]; d++) to[d] = (int64_t *)PyArray_DATA(y) + d * shape[0];
     if (y) spread_places(a, to);
@@ -113,10 +117,10 @@ PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count)
     return found;
 }
 
-/* Whether `many` objects are rows of as many places. */
-static int are_places(PyObject *list, int many, npy_intp count)
+/* Whether what is there from the place `lead` on is rows of as many places. */
+static int are_places(PyObject *list, int lead, npy_intp count)
 {
-    for (int d = 0; d < many; d++) {
+    for (int d = lead; d < PyList_GET_SIZE(list); d++) {
         PyArrayObject *index = (PyArrayObject *)PyList_GET_ITEM(list, d);
         if (!PyArray_CheckExact(index) || PyArray_TYPE(index) != NPY_INT64 || PyArray_NDIM(index) != 1 || PyArray_DIM(index, 0) != count ||
             !PyArray_ISALIGNED(index) || PyArray_ISBYTESWAPPED(index) || (PyArray_STRIDE(index, 0) < 0 && count > 1))
@@ -125,12 +129,12 @@ static int are_places(PyObject *list, int many, npy_intp count)
     return 1;
 }
 
-/* Where `count` rows of the result, from `begin` on, begin in `a`, in bytes: from `many` arrays of places for the first dimensions; 0 where
- * one is out of range. */
-static int starts_of(PyArrayObject *a, PyObject *list, int many, npy_intp begin, npy_intp count, int64_t *starts)
+/* Where `count` rows of the result, from `begin` on, begin in `a`, in bytes: from arrays of places for its dimensions from `lead` on; 0
+ * where one is out of range. */
+static int starts_of(PyArrayObject *a, PyObject *list, int lead, npy_intp begin, npy_intp count, int64_t *starts)
 {
     memset(starts, 0, count * sizeof *starts);
-    for (int d = 0; d < many; d++) {
+    for (int d = lead; d < PyList_GET_SIZE(list); d++) {
         PyArrayObject *index = (PyArrayObject *)PyList_GET_ITEM(list, d);
         const npy_intp n = PyArray_DIM(a, d), step = PyArray_STRIDE(a, d), apart = PyArray_STRIDE(index, 0);
         const char *from = PyArray_BYTES(index) + begin * apart;
@@ -143,29 +147,33 @@ static int starts_of(PyArrayObject *a, PyObject *list, int many, npy_intp begin,
     return 1;
 }
 
-/* Whether what follows the first `many` dimensions lies row by row, without gaps; the first may lie anyhow. */
-static int rows_are_whole(PyArrayObject *a, int many)
+/* Whether the dimensions from `first` on lie row by row, without gaps. */
+static int rows_are_whole(PyArrayObject *a, int first)
 {
     npy_intp step = PyArray_ITEMSIZE(a);
-    for (int d = PyArray_NDIM(a) - 1; d >= many; step *= PyArray_DIM(a, d--))
+    for (int d = PyArray_NDIM(a) - 1; d >= first; step *= PyArray_DIM(a, d--))
         if (PyArray_STRIDE(a, d) != step && PyArray_DIM(a, d) != 1) return 0;
     return 1;
 }
 
-/* Whether what follows the first `many` dimensions lies in order, with gaps, so that no other order of them is possible. */
-static int rows_descend(PyArrayObject *a, int many)
+/* Whether the dimensions but those from `lead` up to `end` lie in order, perhaps with gaps, so that no other order of them is possible. */
+static int others_descend(PyArrayObject *a, int lead, int end)
 {
-    for (int d = PyArray_NDIM(a) - 1; d >= many; d--)
-        if (PyArray_STRIDE(a, d) <= (d == PyArray_NDIM(a) - 1 ? 0 : PyArray_STRIDE(a, d + 1))) return 0;
+    npy_intp step = 0;
+    for (int d = PyArray_NDIM(a) - 1; d >= 0; d--) {
+        if (d >= lead && d < end) continue;
+        if (PyArray_STRIDE(a, d) <= step) return 0;
+        step = PyArray_STRIDE(a, d);
+    }
     return 1;
 }
 
-/* Where the numbers of a row of what follows the first `many` dimensions lie, from its beginning on, in bytes. */
-static void offsets_of(PyArrayObject *a, int many, npy_intp *offsets)
+/* Where the numbers of the dimensions from `first` up to `end` lie, in bytes. */
+static void offsets_of(PyArrayObject *a, int first, int end, npy_intp *offsets)
 {
     npy_intp done = 1;
     offsets[0] = 0;
-    for (int d = PyArray_NDIM(a) - 1; d >= many; done *= PyArray_DIM(a, d--))
+    for (int d = end - 1; d >= first; done *= PyArray_DIM(a, d--))
         for (npy_intp i = done; i < done * PyArray_DIM(a, d); i++) offsets[i] = offsets[i - done] + PyArray_STRIDE(a, d);
 }
 
@@ -189,39 +197,43 @@ static void copy_rows(char *to, const char *from, const int64_t *starts, npy_int
         for (npy_intp i = 0; i < n; i++) memcpy(to + i * width, from + starts[i], width);
 }
 
-/* index(input, indices, exact): at rows of places for the first dimensions */
+/* index(input, indices, exact): at rows of places for the first dimensions, or for one behind whole ones (None) of few numbers */
 static PyObject *at_places(PyArrayObject *a, PyObject *const *args)
 {
     int64_t starts[FEW];
-    npy_intp offsets[FEW];
-    const int many = PyList_CheckExact(args[1]) ? (int)PyList_GET_SIZE(args[1]) : 0, ndim = PyArray_NDIM(a), rows = PyArray_IS_C_CONTIGUOUS(a);
-    if (!many || many > ndim || !PyArray_CheckExact(PyList_GET_ITEM(args[1], 0)) || !PyArray_ISALIGNED(a) || PyArray_ISBYTESWAPPED(a)) return NULL;
-    const npy_intp count = PyArray_SIZE((PyArrayObject *)PyList_GET_ITEM(args[1], 0));
-    npy_intp shape[NPY_MAXDIMS] = {count}, inner = 1;
-    int ones = 0;
-    for (int d = many; d < ndim; d++) {
+    npy_intp offsets[FEW], outer[FEW];
+    const int end = PyList_CheckExact(args[1]) ? (int)PyList_GET_SIZE(args[1]) : 0, ndim = PyArray_NDIM(a), rows = PyArray_IS_C_CONTIGUOUS(a);
+    int lead = 0, ones = 0;
+    while (lead < end && PyList_GET_ITEM(args[1], lead) == Py_None) lead++;
+    if (lead == end || end > ndim || (lead && end > lead + 1) || !PyArray_CheckExact(PyList_GET_ITEM(args[1], lead)) || !PyArray_ISALIGNED(a) || PyArray_ISBYTESWAPPED(a)) return NULL;
+    const npy_intp count = PyArray_SIZE((PyArrayObject *)PyList_GET_ITEM(args[1], lead));
+    npy_intp shape[NPY_MAXDIMS], before = 1, inner = 1;
+    for (int d = 0, k = 0; d < ndim; d++) {
+        if (d == lead) shape[k++] = count;
+        if (d >= lead && d < end) continue;
         if (PyArray_DIM(a, d) < 1) return NULL;
         ones |= PyArray_DIM(a, d) == 1; /* whose place in memory is not told by its step */
-        shape[d - many + 1] = PyArray_DIM(a, d), inner *= PyArray_DIM(a, d);
+        shape[k++] = PyArray_DIM(a, d), *(d < lead ? &before : &inner) *= PyArray_DIM(a, d);
     }
     const npy_intp each = PyArray_ITEMSIZE(a), width = inner * each;
-    const int whole = rows_are_whole(a, many);
-    if (!whole && (count * inner > FEW || !rows_descend(a, many))) return NULL;
+    const int whole = rows_are_whole(a, end);
+    if ((lead || !whole) && (before * count * inner > FEW || !others_descend(a, lead, end))) return NULL;
     /* Wide rows of what has no gaps are NumPy's to copy. */
-    if (!count || (width > WIDEST && count * width > FEW * WIDEST && PyArray_ISCARRAY_RO(a)) || !are_places(args[1], many, count)) return NULL;
-    for (int d = 0; ones && d < many; d++)
+    if (!count || (width > WIDEST && count * width > FEW * WIDEST && PyArray_ISCARRAY_RO(a)) || !are_places(args[1], lead, count)) return NULL;
+    for (int d = lead; ones && d < end; d++)
         if (!rows || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)PyList_GET_ITEM(args[1], d))) return NULL;
-    Py_INCREF(PyArray_DESCR(a));
-    PyArrayObject *y = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(a), ndim - many + 1, shape, NULL, NULL, 0, NULL);
+    PyArrayObject *y = new_like(a, ndim - (end - lead) + 1, shape);
     if (!y) return NULL;
-    if (!whole) offsets_of(a, many, offsets);
+    if (!whole) offsets_of(a, end, ndim, offsets);
+    if (lead) offsets_of(a, 0, lead, outer);
     for (npy_intp begin = 0, n; begin < count; begin += n) {
         n = count - begin < FEW ? count - begin : FEW;
-        if (!starts_of(a, args[1], many, begin, n, starts)) {
+        if (!starts_of(a, args[1], lead, begin, n, starts)) {
             Py_DECREF(y);
             return NULL;
         }
-        copy_rows(PyArray_BYTES(y) + begin * width, PyArray_BYTES(a), starts, n, width, each, whole ? NULL : offsets);
+        for (npy_intp o = 0; o < before; o++)
+            copy_rows(PyArray_BYTES(y) + (o * count + begin) * width, PyArray_BYTES(a) + (lead ? outer[o] : 0), starts, n, width, each, whole ? NULL : offsets);
     }
     return (PyObject *)y;
 }

@@ -684,3 +684,24 @@ def test_equality_of_tensors(torch, dtype):
         assert torch.equal(x.clone().requires_grad_(), x)
     with pytest.raises(TypeError, match="must be Tensor, not int"):
         torch.equal(x, 3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_limits_of_each(torch, dtype):
+    """Tensors as limits: NaN is a limit, too, and the upper one counts where they cross."""
+    nan = float("nan") if dtype != "int64" else 0
+    kind = getattr(torch, dtype)
+    x = torch.tensor([-2, -1, 0, 1, 2, nan, 1, 2], dtype=kind)
+    low = torch.tensor([-1, -1, -1, -1, -1, 0, nan, 3], dtype=kind)
+    high = torch.tensor([1, 1, 1, 1, 1, 1, 1, 2], dtype=kind)
+    for a, b in ((low, high), (low, None), (None, high)):
+        found = torch.clamp(x, a, b)
+        expected = x if a is None else torch.maximum(x, a)
+        expected = expected if b is None else torch.minimum(expected, b)
+        assert str(found.tolist()) == str(expected.tolist()) and found.dtype == kind
+        assert str(torch.clamp(x[::2], None if a is None else a[::2], None if b is None else b[::2]).tolist()) == str(
+            expected[::2].tolist())
+    if dtype != "int64":
+        leaf, a = x[:5].clone().requires_grad_(), low[:5].clone().requires_grad_()
+        torch.clamp(leaf, a, high[:5]).sum().backward()
+        assert leaf.grad.tolist() == [0, 1, 1, 1, 0] and a.grad.tolist() == [1, 0, 0, 0, 0]

@@ -300,3 +300,30 @@ def test_places_in_wide_ranges():
         for places in ([0, 4], [-5, 4], [5], [-6], [2**63 - 1], [-(2**63)], [low], [high], []):
             wanted = all(low <= p <= high for p in places)
             assert bool(K.within(np.array(places, np.int64), low, high)) == wanted, (low, high, places)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 1), (70, 90), (3, 4, 5), (2, 3, 1, 4), (2, 3, 4, 5), (1, 6)])
+def test_places_behind_whole_dimensions(shape):
+    """As NumPy, in PyTorch's order; also of what lies otherwise, and with a wrong place."""
+    x = torch.randn(*shape)
+    for a in (x, x.transpose(0, -1), x.transpose(0, 1), x[..., None], x.flip(0)[::2], x.expand(2, *shape)):
+        for d in range(a.ndim):
+            n = a.shape[d]
+            index = torch.tensor([0, n - 1, -1, 0])
+            for rows in (index, torch.stack([index, index], 1)[:, 0]):
+                key = (slice(None),) * d + (rows,)
+                expected = TABLE["index"].forward(a.numpy(), [*[None] * d, rows.numpy()])
+                found = a[key]
+                assert np.array_equal(found.numpy(), expected)
+                assert found.stride() == tuple(s // 4 for s in expected.strides), (a.stride(), d)
+            places = torch.tensor([0, n - 1, 0])
+            selected = torch.index_select(a, d, places)
+            assert torch.equal(selected, a[(slice(None),) * d + (places,)]) and selected.is_contiguous()
+            with pytest.raises(IndexError):
+                a[(slice(None),) * d + (torch.tensor([n]),)]
+            with pytest.raises((IndexError, RuntimeError)):
+                torch.index_select(a, d, torch.tensor([n]))
+        places = torch.tensor([[0, -1], [a.numel() - 1, -a.numel()]])
+        assert torch.equal(torch.take(a, places), a.contiguous().reshape(-1)[places])
+        with pytest.raises(IndexError):
+            torch.take(a, torch.tensor([a.numel()]))

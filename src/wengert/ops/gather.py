@@ -458,7 +458,10 @@ def take(input: Array, index: Array):
     >>> torch.take(torch.tensor([[4, 3], [2, 1]]), torch.tensor([0, -1]))
     tensor([4, 1])
     """
-    return input.reshape(-1)[_flat("take", input, index)]
+    places = _flat("take", input, index)
+    if type(input) is not np.ndarray or input.flags.c_contiguous or index.size * 4 > input.size:
+        return input.reshape(-1)[places]
+    return input[np.unravel_index(np.where(places < 0, places + input.size, places), input.shape)]  # no copy of all
 
 
 @operator(grad=dict(

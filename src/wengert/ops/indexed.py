@@ -58,6 +58,8 @@ def index_select(input: Array, dim, index: Array):
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
         return as_copy(input)
     index = index.reshape(-1)
+    if type(input) is np.ndarray and not input.flags.c_contiguous and index.size * 4 < n:
+        return in_rows(input[(*(slice(None),) * dim, index)])  # no copy of all
     return slices_at(input, dim, index) if type(input) is np.ndarray else input.take(index, dim)
 
 
