@@ -71,6 +71,7 @@ _RENAMED: dict[str, str | None] = {
     "multilabel_soft_margin_loss": None, "normalize": None, "upsample": None, "upsample_bilinear": None,
     "upsample_nearest": None, "interpolated": "upsample_bilinear2d", "nearest": "upsample_nearest2d",
     "nearest_back": "upsample_nearest2d_backward", "index_grad": "_index_put_impl_",
+    "segment_shares": "_segment_reduce_backward",
 }
 _STEP, _WORD = re.compile(r"Backward\w*$"), re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 _UNSEEN = object()
