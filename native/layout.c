@@ -242,12 +242,12 @@ static void triangle_task(void *context, size begin, size end, int chunk)
         at = (at < 0 ? 0 : at > job->columns ? job->columns : at) * job->width;
         const size whole = job->columns * job->width, first = job->upper ? at : 0, kept = job->upper ? whole - at : at;
         char *to = job->to + item * whole;
-        memcpy(to + first, job->from + item * whole + first, kept);
+        if (job->to != job->from) memcpy(to + first, job->from + item * whole + first, kept);
         memset(to + (job->upper ? 0 : at), 0, whole - kept);
     }
 }
 
-/* triangle(x, diagonal, upper): a copy of the matrices with zeros above the diagonal, or below it */
+/* triangle(x, diagonal, upper): a copy of the matrices with zeros above the diagonal, or below it; x itself, where the in-place form asks */
 static PyObject *triangle(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -263,9 +263,9 @@ static PyObject *triangle(PyObject *module, PyObject *const *args, Py_ssize_t co
         Py_XDECREF(row[0]);
         return found;
     } else if (ndim >= 2 && PyArray_IS_C_CONTIGUOUS(x) && !PyDataType_REFCHK(PyArray_DESCR(x)) && llabs(diagonal) <= MOST) {
-        Py_INCREF(PyArray_DESCR(x));
-        PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, PyArray_DIMS(x), NULL,
-                                                                   NULL, 0, NULL);
+        if (!may_write_to(x)) Py_INCREF(PyArray_DESCR(x));
+        PyArrayObject *out = may_write_to(x) ? (PyArrayObject *)Py_NewRef(args[0])
+                                             : (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, PyArray_DIMS(x), NULL, NULL, 0, NULL);
         struct triangle_job job = {.from = PyArray_BYTES(x), .rows = PyArray_DIM(x, ndim - 2), .columns = PyArray_DIM(x, ndim - 1),
                                    .width = PyArray_ITEMSIZE(x), .diagonal = diagonal, .upper = PyObject_IsTrue(args[2])};
         if (!out || !PyArray_SIZE(x)) return (PyObject *)out;

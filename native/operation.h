@@ -165,7 +165,6 @@ PyObject *written(const Operation *self, struct call *c, int recording, int *gen
 PyObject *performed_into(const Operation *self, PyObject *const *args, PyObject *out);
 
 /* Whether the in-place form that runs is about to write to this array, so that a forward that has seen that nothing is wrong may. writes.c */
-int may_write_to(PyArrayObject *a);
 
 /* A view that an everyday call gives, NULL where the forward in Python has to; and the C forward of an operator, or NULL. views.c */
 typedef PyObject *(*view_forward)(PyArrayObject *, PyObject *const *);

@@ -57,6 +57,9 @@ int memory_order(PyArrayObject *x, const char *gone, int *order);
 /* The largest or least float32 or float64 over the axes that are `gone`, to `out`; 0 where they do not lie side by side in memory. folds.c */
 int extremes_between(PyArrayObject *x, PyArrayObject *out, const char *gone, int least);
 
+/* Whether the in-place form that runs is about to write there, so that a kernel may leave its result there: writes.c. */
+int may_write_to(PyArrayObject *a);
+
 /* Changes of context variables: context.c. */
 PyObject *context_set(PyObject *variable, PyObject *value);
 int context_reset(PyObject *variable, PyObject *token);

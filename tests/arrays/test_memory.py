@@ -301,3 +301,16 @@ def test_zeros_take_pages_when_they_are_written():
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
     assert int(run(code)) < 1 << 16
+
+
+@counted
+@pytest.mark.parametrize("name, args", [("round", ()), ("frac", ()), ("rsqrt", ()), ("sign", ()), ("pow", (2,)),
+    ("pow", (3,)), ("pow", (0.5,)), ("pow", (-1,)), ("tril", ()), ("triu", (1,))])
+def test_in_place_forms_compute_where_they_write(name, args):
+    x = torch.rand(300, 300) + 0.5
+    expected = getattr(x, name)(*args)
+    torch.cpu.reset_peak_memory_stats()
+    before = torch.cpu.memory_allocated()
+    assert getattr(x, name + "_")(*args) is x
+    assert torch.cpu.max_memory_allocated() - before < 4 * 300 * 300
+    assert torch.equal(x, expected)

@@ -61,7 +61,7 @@ def _in_place(name: str) -> Any:
                 meta.view = new
             self._wg_data, self._wg_edge = seen._wg_data, seen._wg_edge if recording else self._wg_edge
         else:
-            self._wg_data = op(self.detach(), *args, **kwargs)._wg_data
+            self._wg_data = op(self.detach() if tangents else self, *args, **kwargs)._wg_data
             bump(self)
         for level, tangent in tangents:
             level.attach(self, become(tangent, *args, **kwargs))

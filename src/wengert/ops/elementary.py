@@ -56,6 +56,7 @@ def _not_negative(F: Any, x: Any) -> Any:
     return (F.real(x) if F.is_complex(x) else x) >= 0
 
 
+_DIRECT: dict[float, Any] = {0.5: K.sqrt, 2: K.square, 3: K.cube}
 _STEPS = (0.5, 2, 3, -2, -0.5)  # powers that are other operators, in PyTorch
 
 
@@ -66,13 +67,15 @@ def _power(a: Any, b: Any) -> Any:
     if type(b) in (int, float, complex) and b in (2, 3, -1, -2) and a.dtype.kind == "c":
         square = K.multiply(a, a) if b != -1 else a
         return square if b == 2 else K.multiply(square, a) if b == 3 else K.reciprocal(square)
-    if type(b) in (int, float) and b not in (0.5, 1, 2) and b == b // 1 and a.dtype.kind == "f":
-        if b == 3:
-            return K.cube(a)
+    if type(b) in (int, float) and a.dtype.kind == "f":
+        out = K.target(a)
+        if b in _DIRECT:
+            return _DIRECT[b](a, out=out)
         if b in (-1, -2) and a.dtype.char != "e":  # which rounds once
-            return K.reciprocal(a if b == -1 else K.multiply(a, a))
-        size = K.power(K.absolute(a), b)
-        return K.copysign(size, a) if b % 2 else size
+            return K.reciprocal(a if b == -1 else K.multiply(a, a), out=out)
+        if b != 1 and b == b // 1:
+            size = K.power(K.absolute(a), b)
+            return K.copysign(size, a) if b % 2 else size
     if type(b) in (int, float) and b in _STEPS and a.dtype.kind == "V":  # each step is rounded, in PyTorch
         if b == -0.5:
             return K.cast(1 / np.sqrt(K.cast(a, np.dtype(np.float32))), a.dtype)
@@ -127,7 +130,7 @@ def _rsqrt_back(F: Any, g: Any, result: Any) -> Any:
     return K.rsqrt_grad(g, result) if F.raw and result.dtype.kind in "fV" else g * -0.5 * result**3
 
 
-@function(grad=dict(input=_rsqrt_back))
+@function(grad=dict(input=_rsqrt_back), kernel=K.rsqrt)
 def rsqrt(input: Array):
     """``1 / sqrt(input)``."""
     return K.reciprocal(K.sqrt(input)) if input.dtype.kind == "c" else K.rsqrt(input)

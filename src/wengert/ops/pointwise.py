@@ -324,6 +324,10 @@ _WIDE = (1 << 63) - 1
 _NUMBER_OR_NONE = (int, float, type(None))
 
 
+def _is_exact(v: Any) -> bool:
+    return type(v) is not int or -_EXACT <= v <= _EXACT
+
+
 def _within_numbers(input: Any, min: Any, max: Any) -> Any:
     """``_clamped`` between Python's numbers that the type of ``input`` has; None of all others."""
     if type(min) not in _NUMBER_OR_NONE or type(max) not in _NUMBER_OR_NONE or min is None is max:
@@ -332,8 +336,7 @@ def _within_numbers(input: Any, min: Any, max: Any) -> Any:
         low, high = -np.inf if min is None else min, np.inf if max is None else max
         return K.hardtanh(input, low, high, out=K.target(input)) if low == low and high == high else None
     if input.dtype.kind == "f":
-        exact = all(type(v) is not int or -_EXACT <= v <= _EXACT for v in (min, max))
-        return _limited(input, min, max) if exact else None
+        return _limited(input, min, max) if _is_exact(min) and _is_exact(max) else None
     if input.dtype is dt.I64 and all(v is None or (type(v) is int and -_WIDE <= v <= _WIDE) for v in (min, max)):
         low, high = (None if v is None else np.array(v, dt.I64) for v in (min, max))
         return _limited(input, low, high, False)

@@ -46,7 +46,7 @@ def trunc(input: Array):
     return _rounded("trunc", K.trunc, input)
 
 
-@operator(grad=_FLAT, inplace=True, shows=("decimals",))
+@operator(grad=_FLAT, kernel=K.rint, inplace=True, shows=("decimals",))
 def round(input: Array, *, decimals=None):
     """The nearest number with ``decimals`` digits after the point (before it when negative); ties to even."""
     return _to_decimals(input, decimals) if decimals else _rounded("round", K.rint, input)
@@ -63,7 +63,7 @@ def special_round(F, input, *, decimals=0):
     return F.round(input, decimals=decimals)
 
 
-@operator(grad=dict(input=lambda F, g: g), inplace=True)
+@operator(grad=dict(input=lambda F, g: g), kernel=K.frac, inplace=True)
 def frac(input: Array):
     """The fraction of each element, with its sign."""
     return K.frac(floating("frac_cpu", input))
@@ -77,7 +77,7 @@ def _sign(input: Any) -> Any:
     return input.copy() if d.kind == "b" else K.sign(input)
 
 
-@operator(grad=_FLAT, inplace=True)
+@operator(grad=_FLAT, kernel=K.signum, inplace=True)
 def sign(input: Array):
     """-1, 0 or 1 (0 for NaN); of a truth value, itself."""
     return _sign(without("c", input, "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
