@@ -1,5 +1,5 @@
 /* float32 to float16 and bfloat16 and back, rounding to nearest even; whole numbers and truth values to others, and anything to truth
- * values, in wider vectors than NumPy's. Other casts are NumPy's. */
+ * values, in wider vectors than NumPy's. From 16 bits to others, and back, the way leads through float32. Other casts are NumPy's. */
 #include "wengert.h"
 
 #include "fast.h"
@@ -33,11 +33,11 @@ typedef void convert(void *to, const void *from, size n);
 #define SHORT_TYPES(X, ...)                                                                              \
     X(NPY_BOOL, uint8_t, __VA_ARGS__) X(NPY_UINT8, uint8_t, __VA_ARGS__) X(NPY_INT8, int8_t, __VA_ARGS__) \
     X(NPY_INT16, int16_t, __VA_ARGS__) X(NPY_INT32, int32_t, __VA_ARGS__)
-#define LONG_TYPES(X, ...) SHORT_TYPES(X, __VA_ARGS__) X(NPY_INT64, int64_t, __VA_ARGS__) /* which AVX2 does not turn into real numbers */
+#define LONG_TYPES(X, ...) SHORT_TYPES(X, __VA_ARGS__) X(NPY_INT64, int64_t, __VA_ARGS__)
 #define REAL_TYPES(X, ...) X(NPY_FLOAT, float, __VA_ARGS__) X(NPY_DOUBLE, double, __VA_ARGS__)
 #define PAIRS(X)                                                                                                    \
     LONG_TYPES(X, NPY_UINT8, uint8_t, x) LONG_TYPES(X, NPY_INT32, int32_t, x) SHORT_TYPES(X, NPY_INT64, int64_t, x) \
-    SHORT_TYPES(X, NPY_FLOAT, float, x) SHORT_TYPES(X, NPY_DOUBLE, double, x)                                       \
+    LONG_TYPES(X, NPY_FLOAT, float, x) LONG_TYPES(X, NPY_DOUBLE, double, x)                                        \
     LONG_TYPES(X, NPY_BOOL, npy_bool, x != 0) REAL_TYPES(X, NPY_BOOL, npy_bool, x != 0)                             \
     REAL_TYPES(X, NPY_INT32, int32_t, x) REAL_TYPES(X, NPY_INT64, int64_t, x)                                       \
     X(NPY_FLOAT, float, NPY_DOUBLE, double, x) X(NPY_DOUBLE, double, NPY_FLOAT, float, x)
@@ -60,22 +60,42 @@ static convert *convert_between(int from, int to)
 
 /* ---- blocks of a cast ---- */
 
-struct cast_job {
+struct step {
     void (*widen)(float *, const uint16_t *, size); /* one of three, the others NULL */
     void (*narrow)(uint16_t *, const float *, size);
     convert *convert;
+};
+
+struct cast_job {
+    struct step step, then; /* then: from float32 */
+    int twice;
     size from_width, to_width;
     char *to;
     const char *from;
     int streamed;
 };
 
+static void take_step(const struct step *step, void *to, const void *from, size n)
+{
+    if (step->widen) step->widen(to, from, n);
+    else if (step->narrow) step->narrow(to, from, n);
+    else step->convert(to, from, n);
+}
+
 static void cast_block(const struct cast_job *job, char *to, size at, size n)
 {
+    enum { BLOCK = 1024 };
     const char *from = job->from + at * job->from_width;
-    if (job->widen) job->widen((float *)to, (const uint16_t *)from, n);
-    else if (job->narrow) job->narrow((uint16_t *)to, (const float *)from, n);
-    else job->convert(to, from, n);
+    if (!job->twice) {
+        take_step(&job->step, to, from, n);
+        return;
+    }
+    float between[BLOCK];
+    for (size done = 0; done < n; done += BLOCK) {
+        const size some = n - done < BLOCK ? n - done : BLOCK;
+        take_step(&job->step, between, from + done * job->from_width, some);
+        take_step(&job->then, to + done * job->to_width, between, some);
+    }
 }
 
 static void cast_task(void *context, size begin, size end, int chunk)
@@ -97,15 +117,22 @@ static void cast_task(void *context, size begin, size end, int chunk)
     cast_block(job, job->to + begin * width, begin, end - begin);
 }
 
-/* The loop of a job from one type to another; 0 where there is none. */
+/* The loop from one type to another; 0 where there is none. */
+static int choose_step(struct step *step, int from, int to)
+{
+    if (to == NPY_FLOAT && from == NPY_HALF) step->widen = kernels->widen_half;
+    else if (to == NPY_FLOAT && is_brain(from)) step->widen = kernels->widen_brain;
+    else if (from == NPY_FLOAT && to == NPY_HALF) step->narrow = kernels->narrow_half;
+    else if (from == NPY_FLOAT && is_brain(to)) step->narrow = kernels->narrow_brain;
+    else step->convert = convert_between(from, to);
+    return step->widen || step->narrow || step->convert;
+}
 static int choose(struct cast_job *job, int from, int to)
 {
-    if (to == NPY_FLOAT && from == NPY_HALF) job->widen = kernels->widen_half;
-    else if (to == NPY_FLOAT && is_brain(from)) job->widen = kernels->widen_brain;
-    else if (from == NPY_FLOAT && to == NPY_HALF) job->narrow = kernels->narrow_half;
-    else if (from == NPY_FLOAT && is_brain(to)) job->narrow = kernels->narrow_brain;
-    else job->convert = convert_between(from, to);
-    return job->widen || job->narrow || job->convert;
+    if (choose_step(&job->step, from, to)) return 1;
+    const int narrow = from == NPY_HALF || is_brain(from) || to == NPY_HALF || is_brain(to);
+    job->twice = narrow && from != to && choose_step(&job->step, from, NPY_FLOAT) && choose_step(&job->then, NPY_FLOAT, to);
+    return job->twice;
 }
 
 static void run_cast(struct cast_job *job, size n)

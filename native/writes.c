@@ -243,8 +243,7 @@ static int spread(PyArrayObject *part, PyArrayObject *y)
 static PyArrayObject *in_type_of(PyArrayObject *part, PyArrayObject *b)
 {
     const int to = PyArray_TYPE(part), from = PyArray_TYPE(b);
-    if (to != NPY_FLOAT && to != NPY_DOUBLE) return NULL;
-    if (from == NPY_INT64) return (PyArrayObject *)PyArray_CastToType(b, (PyArray_Descr *)Py_NewRef((PyObject *)PyArray_DESCR(part)), 0);
+    if (to != NPY_FLOAT && to != NPY_DOUBLE && to != NPY_HALF && !is_brain(to)) return NULL;
     if (!casts_memory(from, to)) return NULL;
     PyObject *row = PyArray_ISCARRAY_RO(b) ? Py_NewRef((PyObject *)b) : layout_rows((PyObject *)b);
     PyObject *args[] = {row, (PyObject *)PyArray_DESCR(part)}, *found = row ? cast_numbers(NULL, args, 2) : NULL;

@@ -85,3 +85,34 @@ def test_sums_of_rows(half, n):
     assert np.isinf(K.sum(x, 1, False).astype(np.float32)[1])
     x[1, 0] = np.nan
     assert np.isnan(K.sum(x, 1, False).astype(np.float32)[1])
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("other", [np.bool_, np.uint8, np.int8, np.int16, np.int32, np.int64, np.float64, *HALVES])
+def test_casts_go_by_way_of_float32(half, other):
+    """Also of what lies apart; numbers beyond a type's range are left out."""
+    rng = np.random.default_rng(4)
+    x = BITS.view(half)
+    numbers = x[np.abs(x.astype(np.float32)) < 100] if np.dtype(other).kind in "iu" else x
+    numbers = numbers[numbers.astype(np.float32) >= 0] if other is np.uint8 else numbers
+    with np.errstate(over="ignore"):
+        back = (rng.standard_normal(5000) * 70000).astype(other)
+    if other is np.float64:
+        back[:4] = 1 + 2**-11 + 2**-40, 65519.999999, 1 + 2**-9 + 2**-40, -1e300
+    single = np.dtype(np.float32)
+    with np.errstate(all="ignore"):
+        for source, target in ((numbers, other), (back, half)):
+            source = source[: len(source) // 60 * 60]
+            for v in (source, source[::2], source[:60].reshape(3, 4, 5).transpose(1, 0, 2), source[:0]):
+                got, want = K.cast(v, np.dtype(target)), v.astype(single).astype(target)
+                assert got.dtype == target and got.shape == v.shape
+                view = np.dtype(target).itemsize == 2 and np.dtype(target).kind in "fV"
+                same(got, want) if view else np.testing.assert_array_equal(got, want)
+
+
+def test_float64_to_float16_rounds_twice(torch):
+    x = torch.full((3, 5), 1 + 2**-11 + 2**-40, dtype=torch.float64)
+    y = torch.zeros(3, 5, dtype=torch.float16)
+    assert (x.half() == 1).all() and (y.copy_(x) == 1).all()
+    y.zero_()[:2] = x[:2]
+    assert (y[:2] == 1).all()

@@ -223,18 +223,16 @@ def cast(x: Array, dtype: np.dtype[Any]) -> Array:
         return value  # type: ignore[no-any-return]
     if x.flags.fnc:
         return cast(x.T, dtype).T
-    if x.dtype.kind == "b" and dtype.itemsize == 2 and dtype.kind in "fV" and x.flags.c_contiguous:
-        return _kernels.where(x, np.ones((), dtype), np.zeros((), dtype))  # type: ignore[no-any-return]
-    if x.dtype == np.float16 and dtype.kind in "iu":
-        return converted(cast(x, _SINGLE), dtype)
-    if {x.dtype, dtype} & {_SINGLE} and (is_half(x) or (dtype.itemsize == 2 and dtype.kind in "fV")):
-        order = sorted(range(x.ndim), key=lambda i: -abs(x.strides[i]))  # the result's, as NumPy would have it
+    if is_half(x) or (dtype.itemsize == 2 and dtype.kind in "fV"):
+        order = list(range(x.ndim))
         if 0 not in x.strides:
-            value = _kernels.cast(in_order(x.transpose(order)), dtype)
+            order.sort(key=lambda i: -abs(x.strides[i]))  # the result's, as NumPy would have it
+        value = _kernels.cast(in_order(x.transpose(order)), dtype)
+        if value is not NotImplemented:
             return value.transpose(sorted(range(x.ndim), key=order.__getitem__))  # type: ignore[no-any-return]
-        value = _kernels.cast(in_order(x), dtype)
-        return value  # type: ignore[no-any-return]
-    return converted(x, dtype)
+        if is_half(x):
+            return converted(cast(x, _SINGLE), dtype)
+    return layout.cast(x, dtype)
 
 
 def is_half(x: Array) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
 from ..arrays.array_likes import as_array, as_copy, has_memory, new_filled
-from ..arrays.dtypes import F32, OF_TYPES, is_half, of, scalar_name
+from ..arrays.dtypes import OF_TYPES, of, scalar_name
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.float8 import converted, imag_of, real_of
 from ..arrays.layouts import blank, inside_out, lay, layout_like, outside_in, reshaped
@@ -532,8 +532,7 @@ def copy(input: Array, src: Array, non_blocking=False):
     src = as_array(src)
     if src.dtype != input.dtype:
         src = without_imaginary(src) if src.dtype.kind in "cW" and input.dtype.kind not in "cW" else src
-        single = {src.dtype, input.dtype} - {F32}
-        src = K.cast(src, input.dtype) if len(single) == 1 and is_half(*single) else converted(src, input.dtype)
+        src = K.cast(src, input.dtype)
     if src.shape == input.shape:
         return src
     whole = common_shape(input.shape, src.shape)

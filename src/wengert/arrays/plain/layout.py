@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def cast(x: Array, dtype: np.dtype[Any]) -> Array:
-    """Return a new array with the values of ``x`` as ``dtype``; to fewer bits they are rounded to nearest even."""
+    """Return a new array with the values of ``x`` as ``dtype``; to fewer bits they are rounded to nearest even, of
+    float64 to 16 bits by way of float32, as PyTorch's.
+    """
+    if x.dtype == np.float64 and dtype == np.float16:
+        x = x.astype(np.float32)
     return converted(x, dtype)
 
 
