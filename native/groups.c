@@ -99,6 +99,33 @@ static size tile_of(const struct group_job *job, size first)
 DEFINE_INSIDE(float, f32, sqrtf)
 DEFINE_INSIDE(double, f64, sqrt)
 
+/* Gradients of a group of channels of one number each. */
+#define DEFINE_GRAD_OF_ONES(REAL, SUFFIX)                                                                           \
+    static void norm_grad_of_ones_##SUFFIX(const struct group_job *job, size item, REAL *out, const REAL *g, const REAL *x) \
+    {                                                                                                               \
+        enum { SOME = 512 };                                                                                        \
+        const size n = job->each, first = item % job->groups * n;                                                   \
+        const REAL *weight = job->weight ? (const REAL *)job->weight + first : NULL;                                \
+        const REAL mean = ((const REAL *)job->mean)[item], rstd = ((const REAL *)job->rstd)[item];                  \
+        double *sums = job->sums + 2 * item * n, along = 0, total = 0;                                              \
+        REAL weighted[SOME], sum, product;                                                                          \
+        for (size at = 0; at < n; at += SOME) {                                                                     \
+            const size some = n - at < SOME ? n - at : SOME;                                                        \
+            for (size c = 0; c < some && weight; c++) weighted[c] = g[at + c] * weight[at + c];                     \
+            kernels->product_sums_##SUFFIX(&sum, &product, weight ? weighted : g + at, x + at, mean, some);         \
+            along += (double)product * rstd, total += sum;                                                          \
+            for (size c = at; c < at + some; c++)                                                                   \
+                sums[2 * c] = g[c] * (x[c] - mean) * rstd, sums[2 * c + 1] = g[c];                                  \
+        }                                                                                                           \
+        if (!out) return;                                                                                           \
+        const double bend = -(double)rstd * rstd * along / n;                                                       \
+        const REAL slope = (REAL)bend, rest = (REAL)(-rstd * total / n - bend * mean);                              \
+        if (weight) for (size c = 0; c < n; c++) out[c] = g[c] * (rstd * weight[c]) + x[c] * slope + rest;          \
+        else for (size c = 0; c < n; c++) out[c] = g[c] * rstd + x[c] * slope + rest;                               \
+    }
+DEFINE_GRAD_OF_ONES(float, f32)
+DEFINE_GRAD_OF_ONES(double, f64)
+
 #define DEFINE_GROUP(REAL, SUFFIX, ROOT)                                                                            \
     /* One group of a sample, of numbers that lie together. */                                                     \
     static void norm_##SUFFIX(const struct group_job *job, size item, REAL *out, const REAL *x)                     \
@@ -128,6 +155,10 @@ DEFINE_INSIDE(double, f64, sqrt)
     static void norm_grad_##SUFFIX(const struct group_job *job, size item, REAL *out, const REAL *g, const REAL *x) \
     {                                                                                                               \
         const size inner = job->inner, first = item % job->groups * job->each;                                      \
+        if (inner == 1) {                                                                                           \
+            norm_grad_of_ones_##SUFFIX(job, item, out, g, x);                                                       \
+            return;                                                                                                 \
+        }                                                                                                           \
         const REAL *weight = (const REAL *)job->weight;                                                             \
         const REAL mean = ((const REAL *)job->mean)[item], rstd = ((const REAL *)job->rstd)[item];                  \
         double *sums = job->sums + 2 * item * job->each, along = 0, total = 0;                                      \
@@ -268,16 +299,21 @@ static PyObject *group_norm(PyObject *module, PyObject *const *args, Py_ssize_t 
     return NULL;
 }
 
-/* The sums over samples of every second number from `sums` on, in an array of the parameter's type (float32, of narrow numbers). */
-static PyArrayObject *over_samples(const struct group_job *job, const double *sums, size samples)
+/* Adds what each sample has to that of the first one, row by row as it lies. */
+static void fold_samples(double *sums, size samples, size n)
+{
+    for (size s = 1; s < samples; s++)
+        for (size k = 0; k < n; k++) sums[k] += sums[s * n + k];
+}
+
+/* Every second number from `sums` on, in an array of the parameter's type (float32, of narrow numbers). */
+static PyArrayObject *every_second(const struct group_job *job, const double *sums)
 {
     const npy_intp shape[] = {job->channels};
     PyArrayObject *found = (PyArrayObject *)PyArray_SimpleNew(1, shape, job->type);
     for (size c = 0; found && c < job->channels; c++) {
-        double total = 0;
-        for (size s = 0; s < samples; s++) total += sums[2 * (s * job->channels + c)];
-        if (job->type == NPY_FLOAT) ((float *)PyArray_DATA(found))[c] = (float)total;
-        else ((double *)PyArray_DATA(found))[c] = total;
+        if (job->type == NPY_FLOAT) ((float *)PyArray_DATA(found))[c] = (float)sums[2 * c];
+        else ((double *)PyArray_DATA(found))[c] = sums[2 * c];
     }
     return found;
 }
@@ -298,9 +334,10 @@ static PyObject *group_norm_grad(PyObject *module, PyObject *const *args, Py_ssi
     PyArrayObject *g = job.innermost ? innermost_of(args[0]) : contiguous(args[0]), *out = NULL, *weight = NULL, *bias = NULL, *sums = NULL;
     if (g && (!need_x || (out = same_kind(&job, (PyArrayObject *)args[1]))) && (sums = scratch(2 * samples * job.channels, sizeof(double)))) {
         job.g = PyArray_BYTES(g), job.out = out ? PyArray_BYTES(out) : NULL, job.sums = (double *)aligned(sums);
-        if (!run_groups(&job, norm_grad_task_f32, norm_grad_task_f64, norm_grad_task_narrow, samples, 0.4) &&
-            (weight = over_samples(&job, job.sums, samples)))
-            bias = over_samples(&job, job.sums + 1, samples);
+        if (!run_groups(&job, norm_grad_task_f32, norm_grad_task_f64, norm_grad_task_narrow, samples, 0.4)) {
+            fold_samples(job.sums, samples, 2 * job.channels);
+            if ((weight = every_second(&job, job.sums))) bias = every_second(&job, job.sums + 1);
+        }
     }
     PyObject *result = bias ? PyTuple_Pack(3, out ? (PyObject *)out : Py_None, weight, bias) : NULL;
     Py_XDECREF(g);

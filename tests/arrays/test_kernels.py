@@ -585,7 +585,7 @@ def test_logsumexp_of_odd_rows(dtype, length, columns):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 @pytest.mark.parametrize(("shape", "groups"),
-    [((3, 6, 5, 4), 3), ((2, 4), 2), ((5, 8, 20), 1), ((1, 4, 9), 4), ((0, 4, 3), 2)])
+    [((3, 6, 5, 4), 3), ((2, 4), 2), ((5, 1202), 2), ((5, 8, 20), 1), ((1, 4, 9), 4), ((0, 4, 3), 2)])
 @pytest.mark.parametrize("affine", [True, False])
 def test_group_norm(dtype, shape, groups, affine):
     """Against layer normalisation of the groups, scaled and shifted by channels."""

@@ -442,3 +442,18 @@ def test_solves_by_factors_of_any_size(n, columns, dtype):
     ones = torch.linalg.solve_triangular(lower.mT / n, given, upper=True, unitriangular=True)
     unit = np.triu(lower.numpy().T / n, 1) + np.eye(n)
     np.testing.assert_allclose(unit @ ones.numpy(), b, near, near)
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32", "int16", "int8", "uint8"])
+@pytest.mark.parametrize("most", [3, 127, 1 << 12, 1 << 24, 1 << 40, 1 << 62])
+def test_products_of_whole_numbers_are_exact_or_wrap(torch, kind, most):
+    rng = np.random.default_rng(1)
+    d = getattr(torch, kind)
+    a, b = (rng.integers(-most, most, (2, 40, 40)) for _ in range(2))
+    x, y = (torch.tensor(v).to(d) for v in (a, b))
+    exact = x.numpy().astype(object) @ y.numpy().astype(object)
+    bits = 8 * x.element_size()
+    low = 0 if kind == "uint8" else -(1 << (bits - 1))
+    wrapped = (exact - low) % (1 << bits) + low
+    for got, want in ((x @ y, wrapped), (x[0] @ y[0], wrapped[0]), (x[0].t().contiguous().t() @ y[0], wrapped[0])):
+        assert got.dtype == d and got.tolist() == want.tolist()

@@ -80,3 +80,14 @@ def test_copies_into_another_type(torch, kind, other):
         target = torch.zeros(3, 4, dtype=d)
         target.copy_(leaf).sum().backward()
         assert leaf.grad.dtype == wide and leaf.grad.tolist() == [[1.0] * 4] * 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+def test_running_extremes_and_their_places(torch, kind, name):
+    nan = float("nan")
+    x = torch.tensor([[3.0, 0.5, 3.0, nan, 9.0], [-1.0, -1.0, 2.0, 0.25, -7.0]], dtype=getattr(torch, kind))
+    for turned in (x, x.t().contiguous().t()):
+        values, places = getattr(turned, name)(1)
+        assert values.dtype == x.dtype and torch.equal(places, getattr(x.float(), name)(1)[1])
+        torch.testing.assert_close(values.float(), getattr(x.float(), name)(1)[0], atol=0, rtol=0, equal_nan=True)

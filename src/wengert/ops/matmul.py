@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import Scattered, as_array, has_memory, new_filled
-from ..arrays.dtypes import F32, c_name, is_half, scalar_name
+from ..arrays.dtypes import F32, F64, I64, c_name, is_half, scalar_name
 from .errors import broadcast_message
 from .operator import Array, family
 from .pointwise import conjugate
@@ -46,7 +46,21 @@ def product(a: Any, b: Any, bias: Any = None) -> Any:
         if not a.size or not b.size:
             return np.matmul(a, b)
         raise unsupported("dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_", a.dtype)
+    if a.dtype.kind in "iu" and type(a) is type(b) is np.ndarray and min(a.ndim, b.ndim) > 1:
+        real = _real_for(a, b)
+        if real is not None:
+            return K.cast(K.cast(product(K.cast(a, real), K.cast(b, real)), I64), a.dtype)
     return np.matmul(a, b) if a.ndim < 3 or b.ndim < 3 else _stacked(a, b)
+
+
+def _real_for(a: Any, b: Any) -> Any:
+    """A type of real numbers that holds every sum in a product of whole ones, and multiplies faster; None for few, for
+    a column or a row, and where there is none.
+    """
+    if min(a.shape[-2], b.shape[-1]) < 8 or a.size * b.shape[-1] < 1 << 14 or not b.size:
+        return None
+    largest = a.shape[-1] * prod(max(int(x.max()), -int(x.min())) for x in (a, b))
+    return F32 if largest < 1 << 24 else F64 if largest < 1 << 53 else None
 
 
 def _stacked(a: Any, b: Any) -> Any:

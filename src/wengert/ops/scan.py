@@ -108,7 +108,9 @@ def _running(name: str, text: str) -> None:
         if not input.ndim:
             return input.copy(), np.zeros((), np.int64)
         ordered(f"{name}_cpu", input.dtype)
-        return K.running_extreme(input, d, name == "cummin")
+        wide = wide_type(input.dtype)
+        values, indices = K.running_extreme(input if wide is None else K.cast(input, wide), d, name == "cummin")
+        return values if wide is None else K.cast(values, input.dtype), indices
 
     extreme.doc = (f"The {text} element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the "
         "last.")
