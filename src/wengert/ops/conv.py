@@ -373,15 +373,14 @@ def conv_tbc(F, input, weight, bias, pad=0):
     new = long - kernel + 1 + 2 * pad
     if new < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {new}: {[new, batch, out]}")
-    y = F.expand(F.cast(bias, F.dtype_of(input)), (new, batch, out))
-    for k in range(kernel):
-        first, at = max(0, k - pad), max(0, pad - k)
-        n = min(long + pad - k, new) - at
-        if n > 0:  # each tap reads a stretch of the input; what lies outside is not read
-            rows = F.view(F.narrow(input, 0, first, n), (n * batch, channels))
-            part = F.reshape(F.mm(rows, F.select(weight, 0, k)), (n, batch, out))
-            y = y + F.constant_pad_nd(part, (0, 0, 0, 0, at, new - at - n))
-    return F.clone(y) if not kernel or not new else y
+    bias = bias if F.dtype_of(bias) == F.dtype_of(input) else F.cast(bias, F.dtype_of(input))
+    if not kernel or not new:
+        return F.clone(F.expand(bias, (new, batch, out)))
+    seen = min(long, new)
+    F.view(F.narrow(input, 0, 0, seen), (seen * batch, channels))  # refuses the strides that PyTorch refuses
+    padded = F.constant_pad_nd(input, (0, 0, 0, 0, pad, pad)) if pad else input
+    columns = F.reshape(F.transpose(F.unfold(padded, 0, kernel, 1), 2, 3), (new * batch, kernel * channels))
+    return F.view(F.addmm(bias, columns, F.reshape(weight, (kernel * channels, out))), (new, batch, out))
 
 
 # -- windows as columns -----------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from ..arrays.array_likes import as_array, has_memory
 from .operator import Array, family
 from .pointwise import conjugate, flat_gradient, from_one, to_common_dtype
 from .refusals import unsupported
+from .steps import Steps, in_a_row
 
 operator, composite = family("torch", "Tensor", pointwise=True)
 function, _ = family("torch", "Tensor", pointwise=True, promote="float", inplace=True)
@@ -110,7 +111,11 @@ def pow(input: Array, exponent: Array):
     return _power(a, exponent)
 
 
-@composite
+def _power_plan(shape: tuple[int, ...], exponent: Any, kind: str) -> Steps | None:
+    return in_a_row([("cast", dt.of(dt.F64)), ("pow", exponent)]) if kind == "f" and type(exponent) in (int, float) else None
+
+
+@composite(plan=(("cast", "pow"), _power_plan, "kind"))
 def float_power(F, input, exponent):
     """``input ** exponent`` in float64, or in complex128 where either is complex."""
     if isinstance(exponent, np.generic):

@@ -170,7 +170,8 @@ def _times_power(input: Any, other: Any) -> Any:
         raise unsupported("ldexp_cpu_exp", other.dtype)
     if other.dtype.kind in "iu" and input.dtype.kind in "fVc":  # rounded once
         wide = np.dtype(np.float32) if dt.is_half(input.dtype) else input.dtype
-        return K.cast(K.cast(input, wide) * np.power(number(2, wide), other.astype(wide)), input.dtype)
+        power = np.power(number(2, wide), K.cast(other, wide))
+        return input * power if wide == input.dtype else K.cast(K.cast(input, wide) * power, input.dtype)
     if not other.ndim:
         input, other = to_common_dtype(input, other)
     if other.dtype.kind in "biu":
