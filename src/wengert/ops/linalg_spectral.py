@@ -369,20 +369,27 @@ def linalg_householder_product(F, input, tau):
     # zeros with an edge to the input, so that the result of no reflections has a gradient, too
     zeros = F.masked_fill(input, F.constant(np.ones((), bool)), 0)
     start = zeros + F.constant(np.eye(m, n, dtype=F.dtype_of(input)))
-    return _reflect(F, input, tau, start, range(tau.shape[-1] - 1, -1, -1), False)
+    v = _directions(F, input, tau)
+    return start - _taken_away(F, v, tau, F.narrow(mH(F, v), -1, 0, n), False)
 
 
-def _reflect(F: Any, input: Any, tau: Any, x: Any, order: Any, adjoint: bool) -> Any:
-    """Apply the reflections to the columns of ``x`` one after the other."""
-    low = F.tril(input, -1)
-    units = np.eye(input.shape[-2], dtype=F.dtype_of(input))
-    for i in order:
-        v = F.unsqueeze(F.basic_index(low, (..., slice(None), i)) + F.constant(units[i]), -1)
-        t = F.unsqueeze(F.basic_index(tau, (..., slice(i, i + 1))), -1)
-        if adjoint and F.is_complex(t):
-            t = F.conj(t)
-        x = x - (t * v) * F.matmul(mH(F, v), x)
-    return x
+def _directions(F: Any, input: Any, tau: Any) -> Any:
+    """The columns ``v_i`` of the reflections: one on the diagonal, zero above it."""
+    m, k = input.shape[-2], tau.shape[-1]
+    return F.tril(F.narrow(input, -1, 0, k), -1) + F.constant(np.eye(m, k, dtype=F.dtype_of(input)))
+
+
+def _taken_away(F: Any, v: Any, tau: Any, y: Any, adjoint: bool) -> Any:
+    """``V T y``, where ``1 - V T V^H`` are all reflections in a row; or with ``T^H``. ``T`` is ``(1 + D S)^-1 D``: ``D``
+    has ``tau`` on its diagonal, ``S`` is ``V^H V`` above its own. Schreiber and Van Loan, 1989.
+    """
+    t = F.unsqueeze(tau, -1)
+    inner = t * F.triu(F.matmul(mH(F, v), v), 1)
+    if adjoint:
+        y = F.conj(t) * F.linalg_solve_triangular(mH(F, inner), y, upper=False, unitriangular=True)
+    else:
+        y = F.linalg_solve_triangular(inner, t * y, upper=True, unitriangular=True)
+    return F.matmul(v, y)
 
 
 @legacy
@@ -411,6 +418,6 @@ def ormqr(F, input, tau, other, left=True, transpose=False):
             raise RuntimeError(f"torch.ormqr: Expected input and {what} to have the same dtype, but input has "
                 f"dtype{kind} and {what} has dtype {found}")
     adjoint = transpose == left  # X @ Q is (Q.mH @ X.mH).mH
-    order = range(tau.shape[-1]) if adjoint else range(tau.shape[-1] - 1, -1, -1)
-    found = _reflect(F, input, tau, other if left else mH(F, other), order, adjoint)
+    x, v = other if left else mH(F, other), _directions(F, input, tau)
+    found = x - _taken_away(F, v, tau, F.matmul(mH(F, v), x), adjoint)
     return found if left else F.resolve_conj(mH(F, found))
