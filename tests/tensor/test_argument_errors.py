@@ -117,11 +117,64 @@ def test_numbers_that_no_integer_type_holds(n: int) -> None:
     """They do not wrap around, unlike those of 64 bits that are too large for the type of the tensor."""
     t = torch.arange(4)
     for f in (lambda: t + n, lambda: t * n, lambda: t == n, lambda: torch.tensor([n]), lambda: torch.tensor([n, 1])):
-        with pytest.raises((ValueError, RuntimeError), match=r"[Oo]verflow"):
+        with pytest.raises((ValueError, RuntimeError, OverflowError), match=r"[Oo]verflow|too big|to unsigned"):
             f()
     assert (t.to(torch.int8) + 300).tolist() == [44, 45, 46, 47]
     assert (t + 2**63).tolist() == [i - 2**63 for i in range(4)]
     assert torch.tensor([n, 0.5]).tolist()[1] == 0.5
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "complex64", "int8"])
+def test_numbers_that_are_too_large_are_refused_where_they_fill(torch, kind) -> None:
+    """But what is assigned to numbers of 16 bits is rounded to float32 first, and then to infinity."""
+    d = getattr(torch, kind)
+    x, mask, where = torch.zeros(3, dtype=d), torch.tensor([True, False, True]), torch.tensor([0])
+    value = {"float16": 65519.0, "int8": 300}.get(kind, 3.4e38 if kind == "bfloat16" else 1e39)
+    box = torch.tensor(value, dtype=torch.float64)
+
+    def by_mask():
+        x[mask] = box
+
+    name = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "int8": "int8_t",
+        "complex64": "c10::complex<float>"}[kind]
+    for f in (lambda: torch.full((2,), value, dtype=d), lambda: torch.full_like(x, value),
+            lambda: x.new_full((2,), value), by_mask, lambda: x.masked_fill_(mask, box),
+            lambda: x.masked_fill(mask, value), lambda: x.index_fill_(0, where, box),
+            lambda: x.index_fill(0, where, value), lambda: x.fill_(value)):
+        with pytest.raises(RuntimeError, match=f"value cannot be converted to type {name} without overflow"):
+            f()
+    assert not x.any()
+    if x.element_size() == 2:
+        big = float("inf") if kind == "bfloat16" else 65504.0
+        for key in (0, slice(0, 2), where, mask):
+            x.zero_()[key] = value
+            assert x[0].item() == big
+    for infinite in (float("inf"), float("-inf")) if kind != "int8" else ():
+        assert torch.full((2,), infinite, dtype=d)[1].item() == infinite
+        x[mask] = torch.tensor(infinite)
+        assert x[0].item() == infinite
+
+
+def test_a_complex_number_is_no_real_one(torch) -> None:
+    x = torch.zeros(3)
+    mask = torch.tensor([True, False, True])
+    for f in (lambda: x.__setitem__(mask, torch.tensor(1 + 2j)), lambda: x.masked_fill_(mask, torch.tensor(1 + 2j))):
+        with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
+            f()
+    x[mask] = torch.tensor(1 + 0j)
+    assert x.tolist() == [1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("n", [2**64, 2**70, -(2**63) - 1])
+def test_integers_that_have_no_type(torch, n) -> None:
+    t = torch.arange(5)
+    text = "int too big to convert" if n > 0 else "can't convert negative int to unsigned"
+    for f in (lambda: t - n, lambda: n - t, lambda: t * n, lambda: t == n, lambda: t.add_(n), lambda: t.clamp(min=n),
+            lambda: t.fill_(n), lambda: torch.full((2,), n), lambda: torch.full_like(t, n),
+            lambda: t.masked_fill(t > 1, n)):
+        with pytest.raises(OverflowError, match=text):
+            f()
+    assert t.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_mixed_integers_do_not_become_floats() -> None:

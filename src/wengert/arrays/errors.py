@@ -107,33 +107,47 @@ def bad_index(a: np.ndarray, key: tuple[Any, ...]) -> IndexError:
     return IndexError(f"too many indices for tensor of dimension {a.ndim}")
 
 
-_C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16"}
+_C_NAMES = {"int32": "int", "float32": "float", "float64": "double", "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>"}
 
 
-def refuse_overflow(value: Any, dtype: np.dtype) -> None:
-    """Refuse a Python number that elements of type ``dtype`` cannot hold."""
-    if type(value) is float and dtype.kind in "fc" and dtype.itemsize > 1 and abs(value) < 3e38:  # the usual case
+def too_large(value: int) -> OverflowError:
+    """What Python says of an integer that has no type."""
+    return OverflowError("int too big to convert" if value > 0 else "can't convert negative int to unsigned")
+
+
+def refuse_overflow(value: Any, dtype: np.dtype, rounded: bool = False) -> None:
+    """Refuse a number, of Python's or in an array of another type, that elements of type ``dtype`` cannot hold.
+    ``rounded``: it is first a number of float32, of which those of 16 bits take what becomes infinite.
+    """
+    if type(value) is np.ndarray:
+        if value.dtype == dtype:
+            return
+        value = value.item() if value.dtype.kind != "V" else float(value)
+    if type(value) is float and dtype.kind in "fc" and abs(value) <= 65504:  # the usual case
         return
     if FLOAT8_IN_USE and dtype in FLOAT8_IN_USE:
         _refuse_overflow_of_eight(value, dtype)
         return
-    kind = dtype.kind
-    if isinstance(value, complex):
-        if kind in "cWb":
-            return
-        fits, value = value.imag == 0, value.real
-    elif isinstance(value, bool) or kind == "b":
+    kind, fits = dtype.kind, True
+    if type(value) is int and not -(2**63) <= value < 2**64:
+        raise too_large(value)
+    if isinstance(value, bool) or kind in "bW":
         return
-    else:
-        fits = True
+    if isinstance(value, complex) and kind != "c":
+        fits, value = value.imag == 0, value.real
     if kind in "iu":  # unsigned types take negative numbers, modulo their size
         limits = np.iinfo(dtype)
         fits = fits and (-limits.max if kind == "u" else limits.min) <= value <= limits.max
-    elif kind == "f" and abs(value) != np.inf and value == value:
-        fits = fits and abs(value) <= float(np.finfo(dtype).max)
+    elif not (rounded and dtype.itemsize == 2):
+        fits = fits and all(_is_within(part, largest(dtype)) for part in (value.real, value.imag))
     if not fits:
         name = _C_NAMES.get(dtype.name, f"{dtype.name}_t")
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+def _is_within(number: float, most: float) -> bool:
+    return abs(number) <= most or abs(number) == np.inf or number != number
 
 
 def _refuse_overflow_of_eight(value: Any, dtype: np.dtype) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.errors import too_large
 from ..ops.errors import _OF_INTEGERS, _OF_SIZES, WHOLE, _must_be, about_arguments
 from ..ops.operator import TABLE, Operator
 from ..tensor import classes
@@ -68,6 +69,9 @@ def annotated(name: str, names: Sequence[str] | Callable[..., Any], args: Sequen
     return TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)})")
 
 
+_NUMBERS = frozenset(("value", "fill_value", "min", "max"))  # which may be of any type, as may those beside tensors
+
+
 def _explained(name: str, error: Exception, given: list[tuple[str, int, Any]], first: Any) -> Exception | None:
     """What the error itself tells about the call; ``given``: ``(parameter, position or 0 if by name, value)``."""
     text = str(error)
@@ -79,6 +83,8 @@ def _explained(name: str, error: Exception, given: list[tuple[str, int, Any]], f
     for p, _, v in given:
         if any(type(x) is int and not -(2**63) <= x < 2**63 for x in _flat(v)):
             if isinstance(v, int):
+                if p in _NUMBERS or p in getattr(TABLE.get(name.removesuffix("_")), "tensors", ()):
+                    return too_large(v)
                 return ValueError("Overflow when unpacking long long")
             return TypeError(f"{name}(): argument '{p}' failed to unpack the object with error "
                 '"Overflow when unpacking long long"')

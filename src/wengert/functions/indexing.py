@@ -272,7 +272,7 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
         _record_part(self, given, value)
         return True
     mask = by_tensor and at.shape == a.shape and at.dtype.kind == "b"
-    if mask and a.dtype.kind == "f" and (type(value) in (float, int) or not value._wg_data.ndim):
+    if mask and a.dtype.char in "fd" and (type(value) in (float, int) or not value._wg_data.ndim):
         value = value if type(value) in (float, int) else value._wg_data.item()
         inplace_function("masked_fill")(self, key, value)  # two to four times as fast as NumPy's key
         return True
@@ -289,7 +289,7 @@ def _fits(value: Any, a: Any, given: Any, recorded: bool) -> bool:
     if type(value) in (float, int):
         if a.dtype.kind != "f" and type(value) is float:
             return False
-        refuse_overflow(value, a.dtype)
+        refuse_overflow(value, a.dtype, True)
         return True
     b = value._wg_data if type(value) in classes.PLAIN else None
     if type(b) is not np.ndarray or b.dtype is not a.dtype or (recorded and given is None):
@@ -384,6 +384,7 @@ def _put(target: Tensor, advanced: tuple[list[Any], list[Any]], value: Any) -> N
         value = Tensor._wg_wrap(alike(found, target._wg_data))
     elif value._wg_data.dtype != target._wg_data.dtype and value.numel() == 1 and len(masks) == 1 and by_mask:
         # PyTorch fills by the mask; what is put at places it does not convert
+        refuse_overflow(value._wg_data, target._wg_data.dtype)
         value = function("cast")(value, target.dtype)
     if modes().grad and (requires_grad(target) or requires_grad(value)):
         check_history(target)
@@ -413,8 +414,9 @@ def number(value: Any, dtype: np.dtype) -> Any:
     if not isinstance(value, (bool, int, float, complex)):
         kind = "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
         raise TypeError(f"can't assign a {kind} to a torch.{dt.scalar_name(dtype)}Tensor")
-    refuse_overflow(value, dtype)
-    return value
+    refuse_overflow(value, dtype, True)
+    large = dt.is_half(dtype) and not isinstance(value, complex) and abs(value) > 65504
+    return float(np.asarray(value, np.float32).astype(dtype)) if large else value  # perhaps infinity
 
 
 def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ...]:

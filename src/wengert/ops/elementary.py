@@ -112,7 +112,7 @@ def pow(input: Array, exponent: Array):
 
 
 def _power_plan(shape: tuple[int, ...], exponent: Any, kind: str) -> Steps | None:
-    return in_a_row([("cast", dt.of(dt.F64)), ("pow", exponent)]) if kind == "f" and type(exponent) in (int, float) else None
+    return in_a_row([("cast", dt.of(dt.F64)), ("pow", exponent)]) if kind == "f" else None
 
 
 @composite(plan=(("cast", "pow"), _power_plan, "kind"))

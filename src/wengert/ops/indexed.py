@@ -176,6 +176,7 @@ def _filled(input: Any, dim: Any, index: Any, value: Any) -> Any:
     value = as_array(value)
     if value.dtype.kind == "c" and input.dtype.kind not in "cW":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    refuse_overflow(value, input.dtype)
     d, index = _vector("", input, dim, index, negative=True)
     return _slices_set(input, d, index, value.astype(input.dtype))
 
@@ -219,10 +220,7 @@ def masked_fill(input: Array, mask: Array, value):
     if isinstance(value, str):
         raise TypeError("masked_fill() received an invalid combination of arguments - got (Tensor, "
             f"{type(value).__name__})")
-    if isinstance(value, complex) and input.dtype.kind != "c":
-        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} "
-            "without overflow")
-    if type(value) in (int, float):
+    if isinstance(value, (int, float, complex, np.ndarray)):
         refuse_overflow(value, input.dtype)
     if (type(value) in (int, float) and input.dtype.char in "fd" and type(input) is type(mask) is np.ndarray
             and input.flags.c_contiguous):
@@ -240,8 +238,6 @@ def masked_fill_tensor(input: Array, mask: Array, value: Array):
     if value.ndim:
         raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
             "dimension(s).")
-    if value.dtype.kind == "c" and input.dtype.kind != "c":
-        raise RuntimeError(f"value cannot be converted to type {dt.scalar_name(input.dtype)} without overflow")
     return masked_fill.forward(input, mask, value)
 
 

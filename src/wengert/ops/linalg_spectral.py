@@ -380,8 +380,8 @@ def _directions(F: Any, input: Any, tau: Any) -> Any:
 
 
 def _taken_away(F: Any, v: Any, tau: Any, y: Any, adjoint: bool) -> Any:
-    """``V T y``, where ``1 - V T V^H`` are all reflections in a row; or with ``T^H``. ``T`` is ``(1 + D S)^-1 D``: ``D``
-    has ``tau`` on its diagonal, ``S`` is ``V^H V`` above its own. Schreiber and Van Loan, 1989.
+    """``V T y``, where ``1 - V T V^H`` are all reflections in a row; or with ``T^H``. ``T`` is ``(1 + D S)^-1 D``;
+    ``D`` has ``tau`` on its diagonal, ``S`` is ``V^H V`` above its own. Schreiber and Van Loan, 1989.
     """
     t = F.unsqueeze(tau, -1)
     inner = t * F.triu(F.matmul(mH(F, v), v), 1)
