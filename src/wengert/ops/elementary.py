@@ -135,10 +135,14 @@ def _rsqrt_back(F: Any, g: Any, result: Any) -> Any:
     return K.rsqrt_grad(g, result) if F.raw and result.dtype.kind in "fV" else g * -0.5 * result**3
 
 
-@function(grad=dict(input=_rsqrt_back), kernel=K.rsqrt)
+def _rsqrt(x: Any, out: Any = None) -> Any:
+    return K.reciprocal(K.sqrt(x), out=out) if x.dtype.kind == "c" else K.rsqrt(x, out=out)
+
+
+@function(grad=dict(input=_rsqrt_back), kernel=_rsqrt)
 def rsqrt(input: Array):
     """``1 / sqrt(input)``."""
-    return K.reciprocal(K.sqrt(input)) if input.dtype.kind == "c" else K.rsqrt(input)
+    return _rsqrt(input)
 
 
 @operator(grad=dict(input=lambda F, g, input: F.mul(g, F.mul(input if F.raw else input**1, 2))), kernel=K.square,
