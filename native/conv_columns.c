@@ -125,10 +125,13 @@ static int images_pay(const struct conv *v, double windows)
 }
 static int weights_pay(const struct conv *v, double windows)
 {
+    enum { SUMS_IN_CACHE = 1 << 18 }; /* of a core, in numbers */
     const double wide = (double)tile_columns(v), filters = (double)v->filters, taps = (double)v->channels * v->kernel;
     const double reading = 1 + 4 / (double)v->kernel; /* taps of a channel lie close together */
     const double seen = (double)v->lattice->depth, spread = seen < taps ? 0.1 * taps * filters : 0;
-    return seen > 0 && conv_pays(BY_COLUMNS, seen * (filters * (windows / wide + 0.1) + reading * windows) + spread, filters * seen * ((are_narrow() ? 1.12 : 1.05) * windows / wide + 1));
+    const double turning = taps * filters > SUMS_IN_CACHE && v->channels > v->filters ? 1.8 : 1; /* sums that lie by taps */
+    return seen > 0 && conv_pays(BY_COLUMNS, seen * (filters * (windows / wide + 0.1) + reading * windows) + spread,
+                                 filters * seen * ((are_narrow() ? 1.12 : 1.05) * windows / wide + turning));
 }
 
 int columns_run(const struct conv *given)

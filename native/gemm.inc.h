@@ -27,17 +27,17 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
     TILE_FOR (int i = 0; i < ROWS; i++)                                                                              \
         for (int j = 0; j < VECTORS; j++) STORE((c) + i * (c_row) + j * F(gemm_step), tile[i][j]);
 
-/* What a tile is added to, on its way to the first cache while the tile is summed. */
-#if defined(__GNUC__) && VECTOR_BYTES < 64
+/* The memory of a tile on its way to the first cache while the tile is summed. */
+#ifdef __GNUC__
 #define TILE_FETCH(ROWS, c, c_row)                                                                                   \
-    TILE_FOR (int i = 0; i < ROWS; i++) {                                                                            \
+    for (size i = 0; i < (size)(ROWS); i++) {                                                                        \
         __builtin_prefetch((c) + i * (c_row), 1);                                                                    \
         __builtin_prefetch((c) + i * (c_row) + GEMM_COLUMNS - 1, 1);                                                 \
     }
 #else
 #define TILE_FETCH(ROWS, c, c_row) (void)0;
 #endif
-enum { F(fetches) = 64 };
+enum { F(fetches) = 2 * VECTOR_BYTES }; /* a tile of longer vectors has more to fetch */
 #define GEMM_FETCHES F(fetches)
 
 /* Memory that the compiler does not take into registers. */
@@ -74,7 +74,6 @@ enum { F(gemm_thin) = F(gemm_vectors) / 2 };
                         const REAL *restrict b, size b_row, size depth, const REAL *plus, size plus_row)             \
     {                                                                                                                \
         F(vector) tile[ROWS][VECTORS];                                                                               \
-        if (plus == c && depth >= GEMM_FETCHES) TILE_FETCH(ROWS, c, c_row)                                           \
         for (int i = 0; i < ROWS; i++)                                                                               \
             for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0};                                           \
         for (size p = 0; p < depth; p++, a += a_step, b += b_row) TILE_ADD(ROWS, VECTORS, b, a[i * a_row]);          \
@@ -160,6 +159,7 @@ static void F(gemm_panel)(REAL *c, size c_row, const REAL *restrict a, size a_ro
         REAL *to = n == GEMM_COLUMNS ? c : edge;
         const size step = n == GEMM_COLUMNS ? c_row : GEMM_COLUMNS;
         const REAL *from = to == edge && plus ? edge : plus;
+        if (depth >= GEMM_FETCHES) TILE_FETCH(count, to, step)
         if (from == edge)
             for (size r = 0; r < count; r++)
                 for (size k = 0; k < GEMM_COLUMNS; k++) edge[r * GEMM_COLUMNS + k] = k < n ? plus[r * plus_row + k] : 0;
@@ -230,21 +230,22 @@ static inline __attribute__((always_inline)) F(vector) F(between)(F(vector) a, F
 
 /* Transpose a square of numbers in registers. */
 #if VECTOR_BYTES == 64
-/* After as many rounds as there are powers of two in its side, each putting the first half of the vectors between the second, the
- * number (i, j) has come to (j, i). */
-static inline void F(turn)(F(vector) *square)
+/* Numbers of `rows` vectors, a power of two: after as many rounds as that has powers, each putting the first half of the vectors between
+ * the second, the number (i, j) has come to j * rows + i. */
+static inline __attribute__((always_inline)) void F(turn_rows)(F(vector) *from, int rows)
 {
     F(places) low, high;
     for (int k = 0; k < F(lanes); k++) low[k] = k / 2 + k % 2 * F(lanes), high[k] = low[k] + F(lanes) / 2;
-    for (int width = 1; width < F(lanes); width *= 2) {
+    for (int width = 1; width < rows; width *= 2) {
         F(vector) turned[F(lanes)];
-        for (int k = 0; k < F(lanes) / 2; k++) {
-            turned[2 * k] = __builtin_shuffle(square[k], square[k + F(lanes) / 2], low);
-            turned[2 * k + 1] = __builtin_shuffle(square[k], square[k + F(lanes) / 2], high);
+        for (int k = 0; k < rows / 2; k++) {
+            turned[2 * k] = __builtin_shuffle(from[k], from[k + rows / 2], low);
+            turned[2 * k + 1] = __builtin_shuffle(from[k], from[k + rows / 2], high);
         }
-        for (int k = 0; k < F(lanes); k++) square[k] = turned[k];
+        for (int k = 0; k < rows; k++) from[k] = turned[k];
     }
 }
+static inline void F(turn)(F(vector) *square) { F(turn_rows)(square, F(lanes)); }
 #else
 static inline __attribute__((always_inline)) void F(turn)(F(vector) *square)
 {
@@ -295,6 +296,14 @@ static void F(gemm_pack_panel)(REAL *restrict to, const REAL *restrict from, siz
 {
     size p = 0;
 #ifdef TURNS
+#if VECTOR_BYTES == 64
+    for (; p + F(lanes) <= depth; p += F(lanes)) {
+        F(vector) turned[GEMM_ROWS];
+        for (int i = 0; i < GEMM_ROWS; i++) turned[i] = LOAD(from + i * row + p);
+        F(turn_rows)(turned, GEMM_ROWS);
+        for (int i = 0; i < GEMM_ROWS; i++) STORE(to + p * GEMM_ROWS + i * F(lanes), turned[i]);
+    }
+#else
     enum { SQUARES = (GEMM_ROWS + F(lanes) - 1) / F(lanes), BEYOND = SQUARES * F(lanes) - GEMM_ROWS }; /* written over by what follows */
     for (; (depth - p - F(lanes)) * GEMM_ROWS >= BEYOND && p + F(lanes) <= depth; p += F(lanes)) {
         F(vector) square[SQUARES][F(lanes)];
@@ -307,6 +316,7 @@ static void F(gemm_pack_panel)(REAL *restrict to, const REAL *restrict from, siz
             for (int k = 0; k < SQUARES; k++) STORE(to + (p + j) * GEMM_ROWS + k * F(lanes), square[k][j]);
     }
 #endif
+#endif
     for (size i = 0; i < GEMM_ROWS; i++)
         for (size q = p; q < depth; q++) to[q * GEMM_ROWS + i] = from[i * row + q];
 }
@@ -314,14 +324,22 @@ static void F(gemm_pack_panel)(REAL *restrict to, const REAL *restrict from, siz
 /* A part of a matrix as panels of GEMM_ROWS rows, so that the numbers that meet one row of b lie side by side. */
 static void F(gemm_pack_left)(REAL *restrict to, const REAL *restrict from, size row, size step, size rows, size depth)
 {
-    for (size i0 = 0; i0 < rows; i0 += GEMM_ROWS, from += GEMM_ROWS * row, to += GEMM_ROWS * depth) {
+    enum { PANELS = 4, AT_ONCE = PANELS * GEMM_ROWS }; /* what lies side by side in memory is read once */
+    const size whole = row == 1 ? rows / AT_ONCE * AT_ONCE : 0;
+    for (size i0 = 0; i0 < whole; i0 += AT_ONCE)
+        for (size p = 0; p < depth; p++)
+            for (size k = 0; k < PANELS; k++)
+                memcpy(to + (i0 + k * GEMM_ROWS) * depth + p * GEMM_ROWS, from + i0 + k * GEMM_ROWS + p * step, GEMM_ROWS * sizeof(REAL));
+    for (size i0 = whole; i0 < rows; i0 += GEMM_ROWS) {
         const size n = rows - i0 < GEMM_ROWS ? rows - i0 : GEMM_ROWS;
+        const REAL *const at = from + i0 * row;
+        REAL *const panel = to + i0 * depth;
         if (n == GEMM_ROWS && row == 1)
-            for (size p = 0; p < depth; p++) memcpy(to + p * GEMM_ROWS, from + p * step, GEMM_ROWS * sizeof(REAL));
-        else if (n == GEMM_ROWS && step == 1) F(gemm_pack_panel)(to, from, row, depth);
+            for (size p = 0; p < depth; p++) memcpy(panel + p * GEMM_ROWS, at + p * step, GEMM_ROWS * sizeof(REAL));
+        else if (n == GEMM_ROWS && step == 1) F(gemm_pack_panel)(panel, at, row, depth);
         else
             for (size i = 0; i < GEMM_ROWS; i++)
-                for (size p = 0; p < depth; p++) to[p * GEMM_ROWS + i] = i < n ? from[i * row + p * step] : 0;
+                for (size p = 0; p < depth; p++) panel[p * GEMM_ROWS + i] = i < n ? at[i * row + p * step] : 0;
     }
 }
 

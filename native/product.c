@@ -1,7 +1,8 @@
 /* Matrix products: all that are not thin where the OpenBLAS that NumPy came with uses narrower vectors than this processor
- * has (OPENBLAS_CORETYPE asks for it, or the library is older than the processor), and those of moderate size where its
- * vectors are as long as ours. After a product on several threads those of OpenBLAS keep turning on their processors for tens
- * of milliseconds, where the threads of our other kernels then have to wait. Other libraries do their products themselves. */
+ * has (OPENBLAS_CORETYPE asks for it, or the library is older than the processor), or as wide ones that it computes in halves;
+ * those of moderate size where else its vectors are as long as ours. After a product on several threads those of OpenBLAS
+ * keep turning on their processors for tens of milliseconds, where the threads of our other kernels then have to wait. Other
+ * libraries do their products themselves. */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
@@ -106,7 +107,7 @@ static int is_ours(size rows, size columns, size depth, int turned, size width, 
 {
     const int longer = longer_vectors(), bytes = (int)kernels->gemm_columns_bytes / 2;
     const int few = turned && columns >= NARROW && has_few(rows, depth);
-    if (longer < 0 || (longer == 0 && !few && (double)rows * columns * depth > MODERATE)) return 0;
+    if (longer < 0 || (longer == 0 && !few && !halves_vectors && (double)rows * columns * depth > MODERATE)) return 0;
     if (longer == 0 && bytes == 64 && (halves_vectors || rows < THIN) && are_small(rows, columns, depth, turned)) return 0;
     if (longer > 0 || bytes == 64) return few || (rows >= (longer || !halves_vectors ? high : FEW) && columns >= wide && depth >= SHALLOW);
     if (rows < FEW || !depth || columns < NARROW || (columns < THIN && rows > ROWS_OF_NARROW)) return 0;

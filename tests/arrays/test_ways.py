@@ -57,6 +57,7 @@ FASTEST: dict[str, dict[str, tuple[str | None, str | None, str | None]]] = {
         "transposed 2x2/2 64-32, 32": (None, "folded", "tiles"),
         "7x7/2 3-64, 224": ("winograd", "folded", None),
         "video: 3x7x7/1x2x2 3-64 8x56x56": ("winograd", "folded", "winograd"),
+        "residual, 50 layers: 1 2048-512 7": (None, None, "columns"),
     },
     "avx2": {
         "1x1 256-64, 56": ("packed", "packed", None),
