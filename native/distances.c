@@ -140,7 +140,7 @@ struct distance_job {
             EACH(S) sum[v] = SPREAD(S, (REAL)0);                                                                 \
             for (size first = (i + 1) / LANES_##S * LANES_##S; first < n; first += LANES_##S) {                  \
                 const REAL least = (REAL)(i + 1 - first), most = (REAL)(n - first);                              \
-                memcpy(above, to + first, sizeof above);                                                         \
+                EACH(S) memcpy(above + v, to + first + v * WIDTH_##S, sizeof *above); /* each stays in a register */ \
                 EACH(S)                                                                                          \
                 {                                                                                                \
                     vector_##S other, incoming, away = SPREAD(S, (REAL)0);                                       \
@@ -152,7 +152,7 @@ struct distance_job {
                 if (least > 0 || most < LANES_##S)                                                               \
                     EACH(S) share[v] = PICK(S, (place[v] >= least) & (place[v] < most), share[v], SPREAD(S, (REAL)0)); \
                 EACH(S) sum[v] += share[v], above[v] -= share[v];                                                \
-                memcpy(to + first, above, sizeof above);                                                         \
+                EACH(S) memcpy(to + first + v * WIDTH_##S, above + v, sizeof *above);                            \
             }                                                                                                    \
             for (int half = VECTORS_##S / 2; half; half /= 2)                                                    \
                 for (int v = 0; v < half; v++) sum[v] += sum[v + half];                                          \

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "pool.h"
+#include "sixteen.h"
 
-enum { SHORT = 32, DIGITS = 256 };
+enum { SHORT = 128, DIGITS = 256 };
 
 struct sort_job {
     const char *x;
@@ -43,8 +44,28 @@ struct item_64 {
     uint64_t key, place;
 };
 
-/* Short rows by counting what comes before each element, others by one digit of 8 bits after the other, from the last on; digits that all have in common are left
- * out. */
+/* Short rows by counting what comes before each element. */
+#define DEFINE_SHORT(NAME, TARGET, REAL, S, KEY, BITS)                                             \
+    static TARGET void NAME(int64_t *places, const REAL *x, int n, KEY turn)                       \
+    {                                                                                              \
+        int##BITS##_t keys[SHORT];                                                                 \
+        const KEY top = (KEY)1 << (BITS - 1);                                                      \
+        for (int i = 0; i < n; i++) keys[i] = (int##BITS##_t)(key_##S(x[i]) ^ turn ^ top);         \
+        for (int i = 0; i < n; i++) {                                                              \
+            int##BITS##_t place = 0;                                                               \
+            for (int j = 0; j < i; j++) place += keys[j] <= keys[i];                               \
+            for (int j = i + 1; j < n; j++) place += keys[j] < keys[i];                            \
+            places[place] = i;                                                                     \
+        }                                                                                          \
+    }
+#ifdef WITH_AVX2
+#define DEFINE_SHORTS(REAL, S, KEY, BITS) \
+    DEFINE_SHORT(short_##S, , REAL, S, KEY, BITS) DEFINE_SHORT(wide_short_##S, WITH_AVX2, REAL, S, KEY, BITS)
+#else
+#define DEFINE_SHORTS(REAL, S, KEY, BITS) DEFINE_SHORT(short_##S, , REAL, S, KEY, BITS)
+#endif
+
+/* Others by one digit of 8 bits after the other, from the last on; digits that all have in common are left out. */
 #define DEFINE_SORT(REAL, S, KEY, BITS)                                                            \
     static void sort_##S(int64_t *places, const REAL *x, size n, int descending, void *room)       \
     {                                                                                              \
@@ -52,16 +73,7 @@ struct item_64 {
         const KEY turn = descending ? (KEY)-1 : 0;                                                 \
         KEY all = (KEY)-1, any = 0;                                                                \
         if (n <= SHORT) {                                                                          \
-            int##BITS##_t keys[SHORT];                                                             \
-            const KEY top = (KEY)1 << (BITS - 1);                                                  \
-            const int count = (int)n;                                                              \
-            for (int i = 0; i < count; i++) keys[i] = (int##BITS##_t)(key_##S(x[i]) ^ turn ^ top); \
-            for (int i = 0; i < count; i++) {                                                      \
-                int##BITS##_t place = 0;                                                           \
-                for (int j = 0; j < i; j++) place += keys[j] <= keys[i];                           \
-                for (int j = i + 1; j < count; j++) place += keys[j] < keys[i];                    \
-                places[place] = i;                                                                 \
-            }                                                                                      \
+            WIDER(wide_short_##S, short_##S)(places, x, (int)n, turn);                             \
             return;                                                                                \
         }                                                                                          \
         for (size i = 0; i < n; i++) {                                                             \
@@ -83,9 +95,13 @@ struct item_64 {
         }                                                                                          \
         for (size i = 0; i < n; i++) places[i] = (int64_t)from[i].place;                           \
     }
+DEFINE_SHORTS(float, f32, uint32_t, 32)
 DEFINE_SORT(float, f32, uint32_t, 32)
+DEFINE_SHORTS(int32_t, i32, uint32_t, 32)
 DEFINE_SORT(int32_t, i32, uint32_t, 32)
+DEFINE_SHORTS(double, f64, uint64_t, 64)
 DEFINE_SORT(double, f64, uint64_t, 64)
+DEFINE_SHORTS(int64_t, i64, uint64_t, 64)
 DEFINE_SORT(int64_t, i64, uint64_t, 64)
 
 static void sort_task(void *context, size begin, size end, int chunk)
