@@ -1,5 +1,5 @@
-/* Loops that NumPy has in vectors of 16 bytes, or for one number at a time, where the processor has AVX2 and no more: put in the place of
- * NumPy's (fast.c), which does what does not lie in a row. */
+/* Loops that NumPy has in vectors of 16 bytes, or for one number at a time, where the processor has AVX2, `narrow` ones where it has no more:
+ * put in the place of NumPy's (fast.c), which does what does not lie in a row. */
 #include "wengert.h"
 
 #include "fast.h"
@@ -42,6 +42,11 @@
         else numpy->function(args, count, steps, numpy->data);                                     \
     }
 LANES_OF_ONE(sqrt, float, __builtin_sqrtf(a))
+LANES_OF_ONE(absolute, float, __builtin_fabsf(a))
+LANES_OF_ONE(floor, float, __builtin_floorf(a))
+LANES_OF_ONE(ceil, float, __builtin_ceilf(a))
+LANES_OF_ONE(rint, float, __builtin_rintf(a))
+LANES_OF_ONE(trunc, float, __builtin_truncf(a))
 LANES_OF_TWO(maximum, npy_int64, a > b ? a : b)
 LANES_OF_TWO(minimum, npy_int64, a < b ? a : b)
 
@@ -51,14 +56,19 @@ void lanes_replace(const char *name, struct loop *loops)
         const char *name;
         int type;
         PyUFuncGenericFunction function;
+        int narrow;
         struct loop numpy;
-    } owns[] = {{"sqrt", NPY_FLOAT, sqrt_lanes, {NULL, NULL, 0, ROWS_NONE}},
-                {"maximum", NPY_INT64, maximum_lanes, {NULL, NULL, 0, ROWS_NONE}},
-                {"minimum", NPY_INT64, minimum_lanes, {NULL, NULL, 0, ROWS_NONE}}};
-    if (strcmp(kernels->name, "avx2")) return;
+    } owns[] = {
+#define OWN(name, type, narrow) {#name, type, name##_lanes, narrow, {NULL, NULL, 0, ROWS_NONE}},
+        OWN(sqrt, NPY_FLOAT, 0) OWN(absolute, NPY_FLOAT, 0) OWN(floor, NPY_FLOAT, 0) OWN(ceil, NPY_FLOAT, 0) OWN(rint, NPY_FLOAT, 0)
+        OWN(trunc, NPY_FLOAT, 0) OWN(maximum, NPY_INT64, 1) OWN(minimum, NPY_INT64, 1)
+#undef OWN
+    };
+    const int wide = strcmp(kernels->name, "avx2");
+    if (!strcmp(kernels->name, "baseline")) return;
     for (size k = 0; k < (size)(sizeof owns / sizeof *owns); k++) {
         struct loop *known = &loops[owns[k].type];
-        if (strcmp(owns[k].name, name) || !known->function) continue;
+        if (strcmp(owns[k].name, name) || !known->function || (wide && owns[k].narrow)) continue;
         if (!owns[k].numpy.function) owns[k].numpy = *known;
         *known = (struct loop){owns[k].function, &owns[k].numpy, known->out_type, ROWS_NONE};
     }

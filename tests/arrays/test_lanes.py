@@ -51,6 +51,21 @@ def test_roots_are_rounded_once(dtype):
         assert np.array_equal(np.signbit(found[a == 0]), np.signbit(a[a == 0]))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("name", ["absolute", "floor", "ceil", "rint", "trunc"])
+def test_amounts_and_whole_parts(name, dtype):
+    numbers = np.random.default_rng(0).standard_normal(1000) * 5
+    x = np.concatenate([np.array(ODD, dtype), np.arange(-8, 8).astype(dtype) / 2, numbers.astype(dtype)])
+    for a, _ in layouts(x, x):
+        found, expected = getattr(K, name)(a), getattr(np, name)(a)
+        assert found.dtype == dtype
+        assert np.array_equal(found, expected, equal_nan=True)
+        assert np.array_equal(np.signbit(found[a == a]), np.signbit(expected[a == a]))
+    out = x.copy()
+    assert getattr(K, name)(out, out) is out
+    assert np.array_equal(out, getattr(np, name)(x), equal_nan=True)
+
+
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
 def test_extremes_of_integers(name):
     ends = np.iinfo(np.int64)
