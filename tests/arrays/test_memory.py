@@ -305,7 +305,8 @@ def test_zeros_take_pages_when_they_are_written():
 
 @counted
 @pytest.mark.parametrize("name, args", [("round", ()), ("frac", ()), ("rsqrt", ()), ("sign", ()), ("pow", (2,)),
-    ("pow", (3,)), ("pow", (0.5,)), ("pow", (-1,)), ("tril", ()), ("triu", (1,))])
+    ("pow", (3,)), ("pow", (0.5,)), ("pow", (-1,)), ("tril", ()), ("triu", (1,)),
+    ("clamp", (0.6, 1)), ("clamp_min", (1,))])
 def test_in_place_forms_compute_where_they_write(name, args):
     x = torch.rand(300, 300) + 0.5
     expected = getattr(x, name)(*args)
@@ -313,4 +314,15 @@ def test_in_place_forms_compute_where_they_write(name, args):
     before = torch.cpu.memory_allocated()
     assert getattr(x, name + "_")(*args) is x
     assert torch.cpu.max_memory_allocated() - before < 4 * 300 * 300
+    assert torch.equal(x, expected)
+
+
+@counted
+def test_integers_are_clamped_where_they_are():
+    x = torch.arange(-50_000, 50_000)
+    expected = x.clamp(-3, 7)
+    torch.cpu.reset_peak_memory_stats()
+    before = torch.cpu.memory_allocated()
+    assert x.clamp_(-3, 7) is x
+    assert torch.cpu.max_memory_allocated() - before < 8 * 100_000
     assert torch.equal(x, expected)

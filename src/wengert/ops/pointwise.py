@@ -376,11 +376,11 @@ def _limited(input: Any, min: Any, max: Any, numbers: bool = True) -> Any:
     if (input.dtype.kind in "iu" and input.size > 1 << 17 and type(min) is type(max) is np.ndarray
             and not min.ndim and not max.ndim):
         return np.clip(input, min, max)
+    out = K.target(input)
     if min is not None:
-        input = K.maximum(input, min)
-        if type(input) is type(max) is np.ndarray and not max.ndim:
-            return K.minimum(input, max, out=input)
-    return input if max is None else K.minimum(input, max)
+        input = K.maximum(input, min, out=None if getattr(min, "ndim", 0) else out)
+        out = input if type(input) is np.ndarray else None
+    return input if max is None else K.minimum(input, max, out=None if getattr(max, "ndim", 0) else out)
 
 
 @operator(grad=dict(input=_inside), inplace=True, node="ClampBackward1", aliases=("clip",))
