@@ -455,15 +455,15 @@ def _counted(rows: Any, edges: list[Any], weights: Any, density: bool) -> Any:
     place then.
     """
     d = rows.dtype
-    rows, edges = rows.astype(dt.F64), [e.astype(dt.F64) for e in edges]
     shape = tuple(len(e) - 1 for e in edges)
     inside = np.ones(len(rows), bool)
     for column, e in zip(rows.T, edges):
         inside &= (column >= e[0]) & (column <= e[-1])
     if not all(shape):
         return np.zeros(shape, d)
-    at = [(np.searchsorted(e, column, "right") - 1).clip(0, len(e) - 2) for column, e in zip(rows[inside].T, edges)]
-    flat = np.ravel_multi_index(tuple(at), shape)
+    at = [(K.search_rows(in_rows(e)[None], in_rows(column)[None], True)[0] - 1).clip(0, len(e) - 2)
+        for column, e in zip(rows[inside].T, edges)]
+    flat = np.ravel_multi_index(tuple(at), shape) if len(at) > 1 else at[0]
     hist = np.bincount(flat, None if weights is None else weights[inside].astype(dt.F64),
         math.prod(shape)).reshape(shape).astype(dt.F64)
     if density:
@@ -487,10 +487,7 @@ def histogram(input: Array, bins: Array | None = None, count=None, *, range=None
         raise RuntimeError("torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should "
             f"have the same dtype, but got input({dt.c_name(input.dtype)}), and weight({dt.c_name(weight.dtype)})")
     edges = _edges(input.reshape(-1), count if bins is None else bins, range, 0)
-    if bins is None:
-        hist = np.histogram(input, edges, weights=weight, density=density)[0].astype(input.dtype)
-    else:
-        hist = _counted(input.reshape(-1, 1), [edges], None if weight is None else weight.reshape(-1), density)
+    hist = _counted(input.reshape(-1, 1), [edges], None if weight is None else weight.reshape(-1), density)
     return hist, in_rows(edges)
 
 
