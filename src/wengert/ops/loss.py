@@ -438,7 +438,7 @@ def nll(input: Array, target, weight, reduction, ignore_index):
     safe = np.where(kept, target, 0)
     check_range(safe, 0, input.shape[1], "Target {} is out of bounds.")
     w = kept.astype(input.dtype) if weight is None else np.where(kept, weight[safe], input.dtype.type(0))
-    index = np.expand_dims(safe, 1)
+    index = safe[:, None]
     picked = K.take_along(input, 1, index).squeeze(1)
     loss, total_weight = np.where(kept, -picked * w, input.dtype.type(0)), as_array(total(w, None))
     if reduction == "none":
@@ -451,7 +451,7 @@ def nll(input: Array, target, weight, reduction, ignore_index):
 
 def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:
     out = new_filled(scale.array, np.zeros, tuple(shape), scale.array.dtype)
-    K.put_along(out, 1, index.array, np.expand_dims(g * scale.array, 1))
+    K.put_along(out, 1, index.array, (g * scale.array)[:, None])
     return out
 
 

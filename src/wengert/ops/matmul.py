@@ -46,7 +46,7 @@ def product(a: Any, b: Any, bias: Any = None) -> Any:
         if not a.size or not b.size:
             return np.matmul(a, b)
         raise unsupported("dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_", a.dtype)
-    if a.dtype.kind in "iu" and type(a) is type(b) is np.ndarray and min(a.ndim, b.ndim) > 1:
+    if a.size > 512 and a.dtype.kind in "iu" and type(a) is type(b) is np.ndarray and min(a.ndim, b.ndim) > 1:
         real = _real_for(a, b)
         if real is not None:
             return K.cast(K.cast(product(K.cast(a, real), K.cast(b, real)), I64), a.dtype)
