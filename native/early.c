@@ -284,6 +284,12 @@ static PyObject *rolled(PyArrayObject *a, PyObject *const *args)
     return (PyObject *)y;
 }
 
+/* What an in-place form is about to write, or a new array like it. */
+static PyArrayObject *to_fill(PyArrayObject *a)
+{
+    return may_write_to(a) ? (PyArrayObject *)Py_NewRef((PyObject *)a) : new_of(a, PyArray_NDIM(a), PyArray_DIMS(a));
+}
+
 /* A limit of real numbers, which both of their types have: whether it is one. */
 static int is_limit(PyObject *given, double *limit)
 {
@@ -299,6 +305,7 @@ static int is_limit(PyObject *given, double *limit)
     {                                                                  \
         const REAL *x = PyArray_DATA(a), low = (REAL)least, high = (REAL)most; \
         REAL *to = PyArray_DATA(y);                                    \
+        _Pragma("GCC ivdep")                                           \
         for (npy_intp i = 0; i < n; i++) {                             \
             const REAL raised = x[i] < low ? low : x[i];               \
             to[i] = raised > high ? high : raised;                     \
@@ -311,7 +318,7 @@ static PyObject *clamped_reals(PyArrayObject *a, PyObject *const *args)
     double least = -NPY_INFINITY, most = NPY_INFINITY;
     if (n > QUICKLY || !PyArray_ISNOTSWAPPED(a) || (args[1] == Py_None && args[2] == Py_None) || !is_limit(args[1], &least) || !is_limit(args[2], &most)) return NULL;
     const int rows = PyArray_ISCARRAY_RO(a);
-    PyArrayObject *y = rows ? new_of(a, PyArray_NDIM(a), PyArray_DIMS(a)) : (PyArrayObject *)laid_copy(a);
+    PyArrayObject *y = rows ? to_fill(a) : (PyArrayObject *)laid_copy(a);
     if (y && !rows) a = y; /* whose numbers are in the order in which they lie */
     if (y && PyArray_TYPE(a) == NPY_FLOAT) CLAMP_REALS(float)
     else if (y) CLAMP_REALS(double)
@@ -331,7 +338,7 @@ static PyObject *clamped(PyArrayObject *a, PyObject *const *args)
         limit[i] = PyLong_AsLongLong(args[i + 1]);
         if (limit[i] == -1 && PyErr_Occurred()) return NULL;
     }
-    PyArrayObject *y = new_of(a, PyArray_NDIM(a), PyArray_DIMS(a));
+    PyArrayObject *y = to_fill(a);
     const int64_t *x = PyArray_DATA(a);
     int64_t *to = y ? PyArray_DATA(y) : NULL;
     for (npy_intp i = 0; y && i < n; i++) {
@@ -676,7 +683,7 @@ static PyObject *embedded(PyArrayObject *a, PyObject *const *args)
 view_forward writing_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
-        {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}};
+        {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"clamp", clamped}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return masking_forward_of(name);

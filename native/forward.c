@@ -551,6 +551,20 @@ static int box(struct call *c, int number, int type)
     return 1;
 }
 
+/* What the kernel of tensors and numbers gives, in the memory that an in-place form is about to write where there is such; NULL (perhaps
+ * with an error) where the forward has to say it. */
+static PyObject *by_numbers(const Operation *self, const struct call *c)
+{
+    PyObject *operands[MAX_PARAMS + 1];
+    int n = 0;
+    for (; n < self->params; n++) {
+        if (self->kind[n] == TENSOR ? !PyArray_CheckExact(c->raw[n]) : !PyFloat_CheckExact(c->raw[n]) && !PyLong_CheckExact(c->raw[n])) return NULL;
+        operands[n] = c->raw[n];
+    }
+    if (self->writes && may_write_to((PyArrayObject *)c->raw[0])) operands[n++] = c->raw[0];
+    return PyObject_Vectorcall(self->numbered, operands, n, NULL);
+}
+
 /* What the kernel or the forward gives; NULL where it fails or the general path has to be taken, which `general` says. `into`: where
  * the kernel writes its result, or NULL. */
 PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *general)
@@ -606,7 +620,7 @@ PyObject *computed(const Operation *self, struct call *c, PyObject *into, int *g
         if (into) operands[n++] = into;
         answer = PyFunction_Check(self->kernel) ? quietly(self->kernel, operands, n, NULL) : PyObject_Vectorcall(self->kernel, operands, n, NULL);
         if (answer == Py_NotImplemented) Py_CLEAR(answer);
-    }
+    } else if (floating && self->numbered != Py_None) answer = by_numbers(self, c);
     if (half) answer = of_halves(self, c, d, into);
     else if (!answer && !PyErr_Occurred()) answer = forward_of(self, c->raw);
     if (!answer && PyErr_Occurred())

@@ -232,15 +232,16 @@ static int take_saved(PyObject *rows, Saved *to)
 }
 
 /* operation(op, forward, kernel, keywords, node, result_type, defaults, kinds, floats, wrt, live, saved, consts, outputs, aux, promote,
- * view, numbers, others, writes, mixes, halves): see wengert.tensor.native_call, which makes it from the declaration */
+ * view, numbers, others, writes, mixes, halves, numbered): see wengert.tensor.native_call, which makes it from the declaration */
 static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    PyObject *kinds, *floats, *wrt, *live, *saved, *consts, *op, *forward, *kernel, *names, *node, *result_type, *defaults, *others;
+    PyObject *kinds, *floats, *wrt, *live, *saved, *consts, *op, *forward, *kernel, *names, *node, *result_type, *defaults, *others, *numbered;
     int outputs, aux, numbers, writes, mixes, halves;
     char promote, view;
     if (keywords && PyDict_GET_SIZE(keywords)) return PyErr_Format(PyExc_TypeError, "operation() takes no keywords");
-    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiicciOiii", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
-                          &floats, &wrt, &live, &saved, &consts, &outputs, &aux, &promote, &view, &numbers, &others, &writes, &mixes, &halves))
+    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiicciOiiiO", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
+                          &floats, &wrt, &live, &saved, &consts, &outputs, &aux, &promote, &view, &numbers, &others, &writes, &mixes, &halves,
+                          &numbered))
         return NULL;
     Operation *self = (Operation *)type->tp_alloc(type, 0);
     if (!self) return NULL;
@@ -258,6 +259,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     }
     self->forward = Py_NewRef(forward);
     self->kernel = Py_NewRef(kernel);
+    self->numbered = Py_NewRef(numbered);
     self->keywords = Py_NewRef(names);
     self->node = Py_NewRef(node);
     self->result_type = Py_NewRef(result_type);
@@ -288,7 +290,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
 static void operation_dealloc(PyObject *object)
 {
     Operation *self = (Operation *)object;
-    PyObject *fields[] = {self->op, self->name, self->forward, self->kernel, self->keywords, self->node, self->result_type, self->defaults, self->others};
+    PyObject *fields[] = {self->op, self->name, self->forward, self->kernel, self->keywords, self->node, self->result_type, self->defaults, self->others, self->numbered};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) Py_XDECREF(fields[i]);
     Py_TYPE(object)->tp_free(object);
 }

@@ -29,6 +29,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *op, *name, *forward, *kernel, *keywords, *node, *result_type, *defaults;
+    PyObject *numbered; /* None, or a kernel of all arguments: tensors, and numbers after them */
     PyObject *others; /* None, or for each parameter the class of the node where it is no tensor */
     int params, floats, wrt, saved, consts, outputs, live, aux; /* outputs: 0 where the forward gives any number */
     char promote, view, sets; /* `sets`: 0, or which of those in-place forms it is that set all elements to something */

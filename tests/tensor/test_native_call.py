@@ -425,3 +425,51 @@ def test_bools_are_written_and_not_taken_away():
         with pytest.raises(RuntimeError, match="Subtraction"):
             take()
     assert x.tolist() == [1.0, 1.0]
+
+
+NUMBERED = {
+    "add": lambda: (torch.rand(2, 3), torch.rand(3), 0.5),
+    "lerp": lambda: (torch.rand(2, 3), torch.rand(2, 3), 0.25),
+    "addcmul": lambda: (torch.rand(2, 3), torch.rand(3), torch.rand(2, 1), 2),
+    "addcdiv": lambda: (torch.rand(2, 3), torch.rand(2, 3), torch.rand(2, 3), 0.5),
+    "leaky_relu": lambda: (torch.rand(2, 3) - 0.5, 0.1),
+    "clamp": lambda: (torch.rand(2, 3), 0.2, None),
+    "clamp-integers": lambda: (torch.arange(9), 2, 5),
+}
+
+
+def refused(*args, **options):
+    raise AssertionError("the forward was asked")
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("name", NUMBERED)
+def test_numbers_besides_tensors_need_no_forward(name, grad, monkeypatch):
+    op = TABLE[name.partition("-")[0]]
+    args = NUMBERED[name]()
+    with torch.set_grad_enabled(grad):
+        keep = call.general(op, args)
+        monkeypatch.setattr(op, "forward", refused)
+        found = native_call(op, object)(*args)
+        assert described(found) == described(keep)
+        array = args[0]._wg_data
+        written = native_call(op, object, writes=1 + specialise._kernel_writes(op))(*args)
+    assert written is args[0]
+    assert written._wg_data is array
+    assert torch.equal(written, keep)
+
+
+@pytest.mark.parametrize("name", ["add", "lerp", "addcmul", "addcdiv"])
+def test_numbers_besides_tensors_in_place_where_the_target_is_read_twice_or_is_too_small(name):
+    op = TABLE[name]
+    x = torch.rand(4)
+    others = (torch.ones(4),) * (len(op.tensors) - 2)
+    want = getattr(x.clone(), name + "_")(x.flip(0).clone(), *others, **{op.params[-1]: 0.5})
+    getattr(x, name + "_")(x.flip(0), *others, **{op.params[-1]: 0.5})
+    assert torch.equal(x, want)
+    y = torch.ones(4)
+    getattr(y, name + "_")(y, *(y,) * (len(op.tensors) - 2), **{op.params[-1]: 0.5})
+    assert y.tolist() == [1.0 if name == "lerp" else 1.5] * 4
+    with pytest.raises(RuntimeError, match="output with shape"):
+        getattr(torch.ones(3), name + "_")(torch.ones(2, 3), *(torch.ones(3),) * (len(op.tensors) - 2),
+            **{op.params[-1]: 0.5})

@@ -63,6 +63,7 @@ def _with_parameters(name: str, inputs: int, *defaults: float, exact: bool = Fal
         return ufunc(*args[:inputs], *[parameter(value, x) for value in given], out=out)  # type: ignore[no-any-return]
 
     kernel.__name__ = kernel.__qualname__ = name
+    kernel.quick = quick  # type: ignore[attr-defined]  # for what has one type and gives all numbers
     return kernel
 
 

@@ -88,7 +88,7 @@ def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
 
 
 @operator(grad=dict(input=lambda F, g, input, negative_slope: F.leaky_relu_grad(g, input, negative_slope)),
-          inplace=True)
+          numbered=K.leaky_relu, inplace=True)
 def leaky_relu(input: Array, negative_slope=0.01):
     """``x`` where positive, else ``negative_slope * x``."""
     return K.leaky_relu(floating("leaky_relu_cpu", input), negative_slope, out=K.target(input))
@@ -219,7 +219,8 @@ def softplus_grad(F, g, input, beta, threshold):
     return g * F.where(input * beta > threshold, 1.0, F.sigmoid(input * beta))
 
 
-@operator(grad=dict(input=lambda F, g, input, beta, threshold: F.softplus_grad(g, input, beta, threshold)))
+@operator(grad=dict(input=lambda F, g, input, beta, threshold: F.softplus_grad(g, input, beta, threshold)),
+          numbered=K.softplus)
 def softplus(input: Array, beta=1.0, threshold=20.0):
     """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` exceeds ``threshold``."""
     return K.softplus(floating("softplus_cpu", input), beta, threshold)

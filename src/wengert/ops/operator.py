@@ -22,7 +22,8 @@ saved values reach it conjugated (``wirtinger=True`` switches that off for opera
 
 *dtype rule*: ``promote="elementwise"`` brings the ``promoted`` arguments (all tensors, unless named) to their common
 type, ``"float"`` also makes integers floating, None leaves them alone. ``kernel`` names a function of the tensors
-alone, in order, that may replace the forward when everything else has its default (a ufunc, say).
+alone, in order, that may replace the forward when everything else has its default (a ufunc, say), ``numbered`` one of
+all arguments, tensors and then numbers, that may replace it for float32 and float64.
 
 *Half precision*: ``opmath=True`` says that float16 and bfloat16 are computed in float32, Python numbers among the
 arguments too, and rounded once at the end (PyTorch's term for the wider type). Without it the forward rounds as it
@@ -99,7 +100,7 @@ class Operator:
 
     __slots__ = ("aliases", "aux", "code", "consts", "covered", "declared", "defaults", "differentiable", "doc",
         "flags", "forward", "inplace", "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name",
-        "nondifferentiable", "opmath", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted",
+        "nondifferentiable", "numbered", "opmath", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted",
         "push", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "unread", "users", "variadic",
         "view", "wirtinger", "without", "wrt")
 
@@ -148,7 +149,8 @@ class Operator:
         self.undefined, self.aux = options.get("undefined", False), options.get("aux", ())
         self.promote = options.get("promote")
         self.promoted = options.get("promoted", self.tensors)
-        self.kernel, self.opmath = options.get("kernel"), options.get("opmath", False)
+        self.kernel, self.numbered = options.get("kernel"), options.get("numbered")
+        self.opmath = options.get("opmath", False)
         self.scalars = options.get("scalars", "one" if self.promote and len(self.tensors) > 1 else "")
         self.view, self.lazy = options.get("view", False), options.get("lazy", False)
         self.wirtinger, self.unread = options.get("wirtinger", False), options.get("unread", ())

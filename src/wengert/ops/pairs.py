@@ -31,7 +31,7 @@ def _times(F: Any, x: Any, value: Any) -> Any:
 @operator(grad=dict(input=lambda F, g: g,
                     tensor1=lambda F, g, tensor2, value: F.mul(g, _times(F, tensor2, value)),
                     tensor2=lambda F, g, tensor1, value: F.mul(g, _times(F, tensor1, value))),
-          inplace=True, opmath=True)
+          numbered=K.scaled_product, inplace=True, opmath=True)
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 * tensor2``, broadcast."""
     if not input.dtype == tensor1.dtype == tensor2.dtype:
@@ -57,7 +57,7 @@ _WHOLE_QUOTIENT = ("Integer division with addcdiv is no longer supported, and in
 @operator(grad=dict(input=lambda F, g: g,
                     tensor1=lambda F, g, tensor2, value: g * (value / tensor2 if F.raw else F.div(value, tensor2)),
                     tensor2=lambda F, g, tensor1, tensor2, value: -g * (tensor1 * value / (tensor2 * tensor2))),
-          inplace=True, opmath=True)
+          numbered=K.scaled_quotient, inplace=True, opmath=True)
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 / tensor2``, broadcast; ``RuntimeError`` for two integer tensors."""
     if tensor1.dtype.kind in "iub" and tensor2.dtype.kind in "iub":
@@ -89,7 +89,7 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
 
 
 @operator(grad=dict(input=lambda F, g, weight: F.mul(g, 1 - weight), end=lambda F, g, weight: F.mul(g, weight)),
-    inplace=True)
+    numbered=K.lerp, inplace=True)
 def lerp(input: Array, end: Array, weight):
     """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor.
 

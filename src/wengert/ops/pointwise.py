@@ -124,7 +124,7 @@ def _taken_away(F: Any, g: Any, alpha: Any) -> Any:
 
 
 @arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, alpha: g if alpha == 1 else F.mul(g, alpha)),
-            kernel=K.add)
+            kernel=K.add, numbered=K.scaled_sum)
 def add(input: Array, other: Array, *, alpha=1):
     """``input + alpha * other``, broadcast; for bool tensors, "or".
 

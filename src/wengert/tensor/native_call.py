@@ -111,7 +111,7 @@ def native_call(op: Operator, node_class: type | None, without: dict[str, type] 
         else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"), _numbers(op), tuple(without.get(p)
         for p in op.params) if without else None, writes, _mixes(op, floats),
         op.opmath | (op.kernel is not None and bool(op.promote or op.opmath or op.name in _NUMBERS_FIRST)) << 1
-        | real << 2)
+        | real << 2, getattr(op.numbered, "quick", None))
 
 
 def _mixes(op: Operator, floats: Sequence[str]) -> int:
