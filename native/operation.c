@@ -194,11 +194,33 @@ done:
     NOT_HANDLED();
 }
 
+/* Whether an argument is a list of whole numbers: shapes and dimensions. */
+static int is_row_of_numbers(const Operation *self, PyObject *const *args, int i)
+{
+    if (self->kind[i] != OTHER || !PyList_CheckExact(args[i])) return 0;
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(args[i]); k++)
+        if (!PyLong_CheckExact(PyList_GET_ITEM(args[i], k))) return 0;
+    return 1;
+}
+
+/* The same with tuples in the place of such lists, which may change after the call. */
+static PyObject *perform_with_tuples(const Operation *self, PyObject *const *args)
+{
+    PyObject *given[MAX_PARAMS], *found = NULL;
+    int n = 0;
+    while (n < self->params && (given[n] = is_row_of_numbers(self, args, n) ? PyList_AsTuple(args[n]) : Py_NewRef(args[n]))) n++;
+    if (n == self->params) found = perform(self, given, NULL);
+    while (n) Py_DECREF(given[--n]);
+    return found;
+}
+
 static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
 {
     const Operation *self = (Operation *)callable;
     const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
     if (PyVectorcall_NARGS(flags) != self->params) NOT_HANDLED();
+    for (int i = 0; !named && i < self->params; i++)
+        if (is_row_of_numbers(self, args, i)) return perform_with_tuples(self, args);
     if (!named) return perform(self, args, NULL);
     if (named > 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out")) NOT_HANDLED();
     return performed_into(self, args, args[self->params]);

@@ -473,3 +473,15 @@ def test_numbers_besides_tensors_in_place_where_the_target_is_read_twice_or_is_t
     with pytest.raises(RuntimeError, match="output with shape"):
         getattr(torch.ones(3), name + "_")(torch.ones(2, 3), *(torch.ones(3),) * (len(op.tensors) - 2),
             **{op.params[-1]: 0.5})
+
+
+@pytest.mark.parametrize("name,args", [("reshape", ([3, 2],)), ("view", ([-1],)), ("expand", ([4, 2, 3], False)),
+    ("permute", ([1, 0],)), ("sum_dim", ([0, 1], True, None)), ("mean_dim", ([1], False, None)), ("flip", ([0],))])
+def test_lists_of_numbers_are_as_tuples(name, args):
+    op, x = TABLE[name], torch.rand(2, 3, requires_grad=True)
+    want = call.general(op, (x, *[tuple(a) if type(a) is list else a for a in args]))
+    found = native_call(op, type(_node(want)))(x, *args)
+    assert found is not NotImplemented
+    assert described(found) == described(want)
+    args[0].append(7)  # which is noticed by nobody
+    assert described(found) == described(want)
