@@ -63,7 +63,7 @@ static int named(PyObject *dims, int ndim, char *gone)
 /* The array with its axes in the order in which they lie in memory, order[0] the outermost; copied where there are gaps. */
 static PyArrayObject *in_memory_order(PyArrayObject *a, npy_intp *order)
 {
-    enum { QUICKLY_COPIED = 1 << 16 };
+    enum { QUICKLY_COPIED = 1 << 18 };
     const int ndim = PyArray_NDIM(a);
     for (int axis = 0; axis < ndim; axis++) {
         int k = axis;
