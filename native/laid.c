@@ -4,12 +4,26 @@
 
 #include "fast.h"
 
+/* Whether the steps alone say that a copy lies row by row, of axes of one, too: they are those of rows, or get smaller where there are
+ * gaps. */
+static int is_by_rows(PyArrayObject *a)
+{
+    npy_intp width = PyArray_ITEMSIZE(a);
+    int falls = !PyArray_IS_C_CONTIGUOUS(a), rows = 1;
+    for (int axis = PyArray_NDIM(a) - 1; axis >= 0; width *= PyArray_DIM(a, axis--)) {
+        rows &= PyArray_STRIDE(a, axis) == width;
+        falls &= PyArray_STRIDE(a, axis) > (axis == PyArray_NDIM(a) - 1 ? 0 : PyArray_STRIDE(a, axis + 1));
+    }
+    return rows || falls;
+}
+
 PyArrayObject *laid_like(PyArrayObject *a, PyArray_Descr *d)
 {
     int order[MAX_AXES];
     npy_intp steps[MAX_AXES], step = PyDataType_ELSIZE(d);
     const int ndim = PyArray_NDIM(a);
     if (ndim < 1 || ndim > MAX_AXES || !PyArray_SIZE(a) || !PyArray_ISALIGNED(a)) return NULL;
+    if (is_by_rows(a)) return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef((PyObject *)d), ndim, PyArray_DIMS(a), NULL, NULL, 0, NULL);
     for (int axis = 0; axis < ndim; axis++) {
         int k = axis;
         if (PyArray_DIM(a, axis) == 1 || PyArray_STRIDE(a, axis) <= 0) return NULL;
