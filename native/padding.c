@@ -129,4 +129,51 @@ static PyObject *padded(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return (PyObject *)out;
 }
 
-PyMethodDef padding_methods[] = {{"padded", (PyCFunction)(void (*)(void))padded, METH_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
+/* The numbers of `m` places around n along an axis, added to where they came from: those before, then those after. */
+#define DEFINE_UNPAD(REAL)                                                                                             \
+    static void unpad_##REAL(const REAL *g, REAL *to, enum mode mode, npy_intp outer, npy_intp m, npy_intp n, npy_intp before, npy_intp inner) \
+    {                                                                                                                  \
+        for (npy_intp o = 0; o < outer; o++, g += m * inner, to += n * inner) {                                        \
+            memcpy(to, g + before * inner, n * inner * sizeof *to);                                                    \
+            for (npy_intp j = before ? 0 : n; j < m; j += j == before - 1 ? 1 + n : 1) {                               \
+                const REAL *from = g + j * inner;                                                                      \
+                REAL *sum = to + place(mode, j - before, n) * inner;                                                   \
+                for (npy_intp i = 0; i < inner; i++) sum[i] += from[i];                                                \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+DEFINE_UNPAD(float)
+DEFINE_UNPAD(double)
+
+/* unpadded(g, axis, n, before, mode): the gradient of padding one dimension of n places, in C order */
+static PyObject *unpadded(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
+    if (!PyArray_CheckExact(args[0]) || !PyArray_ISCARRAY_RO((PyArrayObject *)args[0])) NOT_HANDLED();
+    PyArrayObject *g = (PyArrayObject *)args[0];
+    const npy_intp axis = PyLong_AsSsize_t(args[1]), n = PyLong_AsSsize_t(args[2]), before = PyLong_AsSsize_t(args[3]);
+    const long mode = PyLong_AsLong(args[4]);
+    if (PyErr_Occurred()) return NULL;
+    const int type = PyArray_TYPE(g), ndim = PyArray_NDIM(g);
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || axis < 0 || axis >= ndim) NOT_HANDLED();
+    const npy_intp m = PyArray_DIM(g, axis), after = m - n - before;
+    const npy_intp most = mode == REFLECT ? n - 1 : mode == REPLICATE ? NPY_MAX_INTP : n;
+    if (n < 1 || before < 0 || after < 0 || before > most || after > most || mode < REFLECT || mode > CIRCULAR) NOT_HANDLED();
+    npy_intp shape[NPY_MAXDIMS], outer = 1, inner = 1;
+    for (int d = 0; d < ndim; d++) {
+        shape[d] = d == axis ? n : PyArray_DIM(g, d);
+        if (d != axis) *(d < axis ? &outer : &inner) *= shape[d];
+    }
+    PyArrayObject *out = new_like(g, ndim, shape);
+    if (!out || !PyArray_SIZE(out)) return (PyObject *)out;
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(out));
+    if (type == NPY_FLOAT) unpad_float(PyArray_DATA(g), PyArray_DATA(out), (enum mode)mode, outer, m, n, before, inner);
+    else unpad_double(PyArray_DATA(g), PyArray_DATA(out), (enum mode)mode, outer, m, n, before, inner);
+    NPY_END_THREADS
+    return (PyObject *)out;
+}
+
+PyMethodDef padding_methods[] = {{"unpadded", (PyCFunction)(void (*)(void))unpadded, METH_FASTCALL, NULL},
+    {"padded", (PyCFunction)(void (*)(void))padded, METH_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};

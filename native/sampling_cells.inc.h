@@ -183,10 +183,9 @@ static void F(sample_cells_grad)(const struct sampling *v, const REAL *image, co
     }
 }
 
-/* AVX-512, whose loads of scattered numbers are instructions, keeps to sampling.inc.h. */
 static int F(by_cells)(const struct sampling *v)
 {
-    return VECTOR_BYTES < 64 && v->mode == SAMPLING_LINEAR && v->axes == 2;
+    return v->mode == SAMPLING_LINEAR && v->axes == 2;
 }
 
 static void F(sample_image)(const struct sampling *v, const REAL *image, const REAL *grid, REAL *out)

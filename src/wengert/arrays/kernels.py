@@ -55,7 +55,7 @@ FAMILIES = {
     "alignments": ("alignment_loss", "alignment_grad"),
     "sampling": ("grid_sample", "grid_sample_grad", "resample"),
     "layout": ("cast", "in_order", "restrided", "target", "to_write", "triangle", "pieces", "joined", "padded",
-        "triangle_places"),
+        "triangle_places", "unpadded"),
     "draws": ("fill_uniform", "fill_normal", "fill_below", "fill_between", "fill_pairs",
         "fill_permutation", "fill_integers"),
     "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along",

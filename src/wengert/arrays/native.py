@@ -141,7 +141,7 @@ for _module, _names in {
     distances: ("distances", "distances_grad", "pair_distances", "pair_distances_grad", "cross",
         "beside_squares", "roots"),
     _margins: ("margins", "margins_grad"),
-    layout: ("joined", "pieces", "padded", "triangle_places"),
+    layout: ("joined", "pieces", "padded", "triangle_places", "unpadded"),
     shortcuts: ("norm", "product", "fold_rows", "square_sum", "stacked", "within", "class_losses",
         "cross_entropy_grad", "where"),
     _attention: ("attention",),

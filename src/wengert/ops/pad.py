@@ -155,14 +155,10 @@ _NARROW = 16
 def _added_up(g: Array, mode: str, shape: tuple[int, ...], pad: Any) -> Array:
     """The same of an array."""
     for d, places in _maps(mode, shape, pad):
-        (a, b), n, before = _pairs(pad, len(shape))[d], shape[d], (slice(None),) * d
-        if a < 0 or b < 0 or a + b > _NARROW:
-            g = index_added.forward(g, d, places, (*g.shape[:d], n, *g.shape[d + 1 :]))
-            continue
-        inside = as_copy(g[(*before, slice(a, a + n))])
-        for at in (*range(a), *range(a + n, a + n + b)):
-            inside[(*before, places[at])] += g[(*before, at)]
-        g = inside
+        (a, b), n = _pairs(pad, len(shape))[d], shape[d]
+        narrow = a >= 0 and b >= 0 and a + b <= _NARROW
+        g = (K.unpadded(g, d, n, a, _MODES[mode]) if narrow
+            else index_added.forward(g, d, places, (*g.shape[:d], n, *g.shape[d + 1 :])))
     return g
 
 

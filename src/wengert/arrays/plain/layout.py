@@ -65,6 +65,16 @@ def padded(x: Array, pairs: list[tuple[int, int]], mode: int, value: Any) -> Arr
     return None
 
 
+def unpadded(g: Array, axis: int, n: int, before: int, mode: int) -> Array:
+    """Return the gradient of padding an axis of ``n`` places (reflected, repeated or from the other end: 1, 2, 3)."""
+    lead, after = (slice(None),) * axis, g.shape[axis] - n - before
+    found = as_copy(g[(*lead, slice(before, before + n))])
+    for at in (*range(-before, 0), *range(n, n + after)):
+        place = (-at if at < 0 else 2 * (n - 1) - at, 0 if at < 0 else n - 1, at % n)[mode - 1]
+        found[(*lead, place)] += g[(*lead, before + at)]
+    return found
+
+
 def triangle(x: Array, diagonal: int, upper: bool) -> Array:
     """Return a copy of the matrices in ``x`` with zeros above the diagonal, or (``upper``) below it."""
     return (np.triu if upper else np.tril)(x, diagonal)
