@@ -100,9 +100,9 @@ class Operator:
 
     __slots__ = ("aliases", "aux", "code", "consts", "covered", "declared", "defaults", "differentiable", "doc",
         "flags", "forward", "inplace", "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name",
-        "nondifferentiable", "numbered", "opmath", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted",
-        "push", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "unread", "users", "variadic",
-        "view", "wirtinger", "without", "wrt")
+        "nondifferentiable", "numbered", "opmath", "optional", "outputs", "params", "places", "pointwise", "promote",
+        "promoted", "push", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "unread", "users",
+        "variadic", "view", "wirtinger", "without", "wrt")
 
     params: tuple[str, ...]
     wrt: tuple[str, ...]
