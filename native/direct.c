@@ -4,7 +4,7 @@
 
 #include "integers.h"
 
-typedef PyObject *(*kernel)(PyObject *module, PyObject *const *args, Py_ssize_t count);
+typedef kernel_of_arrays kernel;
 
 static PyObject *answer_of(kernel f, PyObject *const *row, Py_ssize_t count)
 {
@@ -97,13 +97,63 @@ static PyObject *averaged(PyArrayObject *a, PyObject *const *args) { return tota
 static PyObject *multiplied(PyArrayObject *a, PyObject *const *args) { return total(a, args, PRODUCT); }
 static PyObject *numbers_summed(PyArrayObject *a, PyObject *const *args) { return total(a, args, NUMBERS); }
 
+/* ---- products ---- */
+
+static int is_real_like(PyArrayObject *a, PyObject *other, int dims)
+{
+    PyArrayObject *b = (PyArrayObject *)other;
+    return PyArray_CheckExact(other) && PyArray_DESCR(a) == PyArray_DESCR(b) && (PyArray_DESCR(a) == at.f32 || PyArray_DESCR(a) == at.f64) &&
+           PyArray_NDIM(b) == dims && PyArray_ISALIGNED(a) && PyArray_ISALIGNED(b);
+}
+
+PyObject *fitting_product(kernel f, PyArrayObject *a, PyObject *const *args, int dims)
+{
+    PyArrayObject *b = (PyArrayObject *)args[1];
+    if (PyArray_NDIM(a) != dims || !is_real_like(a, args[1], dims) || PyArray_DIM(a, dims - 1) != PyArray_DIM(b, dims - 2)) return NULL;
+    if (dims == 3 && (PyArray_DIM(a, 0) != PyArray_DIM(b, 0) || !PyArray_STRIDE(b, 0) || PyArray_DIM(a, 2) == 1)) return NULL;
+    PyObject *const row[] = {(PyObject *)a, args[1]}, *found = f(NULL, row, 2);
+    if (found != Py_NotImplemented) return (PyObject *)found;
+    Py_DECREF(found);
+    return NULL;
+}
+
+/* mm(input, mat2) */
+static PyObject *of_matrices(PyArrayObject *a, PyObject *const *args) { return fitting_product(matmul, a, args, 2); }
+
+/* Sums of products of a few numbers, where BLAS takes longer to begin. */
+enum { FEW_PRODUCTS = 512 };
+#define SUM_PRODUCTS(REAL)                                                                                        \
+    for (npy_intp r = 0; r < rows; r++) {                                                                         \
+        const char *p = PyArray_BYTES(a) + r * down, *q = PyArray_BYTES(b);                                       \
+        REAL total[4] = {0};                                                                                      \
+        for (npy_intp k = 0; k < n; k++) total[k % 4] += *(const REAL *)(p + k * along) * *(const REAL *)(q + k * step); \
+        ((REAL *)PyArray_DATA(y))[r] = (total[0] + total[1]) + (total[2] + total[3]);                             \
+    }
+/* mv(input, vec), dot(input, tensor), vdot(input, other) */
+static PyObject *of_a_vector(PyArrayObject *a, PyObject *const *args)
+{
+    PyArrayObject *b = (PyArrayObject *)args[1];
+    const int ndim = PyArray_NDIM(a);
+    if (ndim < 1 || ndim > 2 || !is_real_like(a, args[1], 1)) return NULL;
+    const npy_intp n = PyArray_DIM(b, 0), rows = ndim == 2 ? PyArray_DIM(a, 0) : 1;
+    const npy_intp along = PyArray_STRIDE(a, ndim - 1), down = ndim == 2 ? PyArray_STRIDE(a, 0) : 0, step = PyArray_STRIDE(b, 0);
+    if (PyArray_DIM(a, ndim - 1) != n || n * rows > FEW_PRODUCTS) return NULL;
+    PyArrayObject *y = new_like(a, ndim - 1, &rows);
+    if (y && PyArray_DESCR(a) == at.f32) SUM_PRODUCTS(float)
+    else if (y) SUM_PRODUCTS(double)
+    return (PyObject *)y;
+}
+static PyObject *of_vectors(PyArrayObject *a, PyObject *const *args) { return PyArray_NDIM(a) == 1 ? of_a_vector(a, args) : NULL; }
+static PyObject *of_matrix_and_vector(PyArrayObject *a, PyObject *const *args) { return PyArray_NDIM(a) == 2 ? of_a_vector(a, args) : NULL; }
+
 view_forward direct_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
         {"avg_pool_windows", averages}, {"max_pool_windows", largest}, {"max_pool_values", largest_values}, {"unfold_columns", windows},
         {"softmax", weights}, {"log_softmax", log_weights}, {"topk", top}, {"sum", summed}, {"sum_dim", summed}, {"mean", averaged},
         {"mean_dim", averaged}, {"prod", multiplied}, {"prod_dim", multiplied}, {"nansum", numbers_summed},
-        {"searchsorted", search_forward}, {"bucketize", bucket_forward}};
+        {"searchsorted", search_forward}, {"bucketize", bucket_forward}, {"mm", of_matrices}, {"mv", of_matrix_and_vector}, {"dot", of_vectors},
+        {"vdot", of_vectors}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;

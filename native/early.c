@@ -597,19 +597,31 @@ static PyObject *cast(PyArrayObject *a, PyObject *const *args)
     return (PyObject *)y;
 }
 
+/* Whether products take rows of the second factor, many numbers at a time. */
+static int goes_by_rows(PyArrayObject *b) { return PyArray_STRIDE(b, 2) == PyArray_ITEMSIZE(b) && PyArray_DIM(b, 2) >= 8; }
+
 #define DEFINE_PRODUCTS(TYPE)                                                                                            \
     static void products_##TYPE(PyArrayObject *a, PyArrayObject *b, PyArrayObject *y)                                    \
     {                                                                                                                    \
         const npy_intp rows = PyArray_DIM(a, 1), n = PyArray_DIM(a, 2), columns = PyArray_DIM(b, 2), step = PyArray_STRIDE(a, 2), down = PyArray_STRIDE(b, 1); \
         TYPE *to = PyArray_DATA(y);                                                                                      \
+        const int by_rows = goes_by_rows(b);                                                                             \
         for (npy_intp i = 0; i < PyArray_DIM(a, 0); i++)                                                                 \
-            for (npy_intp r = 0; r < rows; r++)                                                                          \
-                for (npy_intp c = 0; c < columns; c++) {                                                                 \
+            for (npy_intp r = 0; r < rows; r++) {                                                                        \
+                if (by_rows) memset(to, 0, columns * sizeof *to);                                                        \
+                for (npy_intp k = 0; by_rows && k < n; k++) {                                                            \
+                    const TYPE *restrict row = (const TYPE *)PyArray_GETPTR3(b, i, k, 0), factor = *(const TYPE *)PyArray_GETPTR3(a, i, r, k); \
+                    TYPE *restrict sums = to;                                                                            \
+                    for (npy_intp c = 0; c < columns; c++) sums[c] += factor * row[c];                                   \
+                }                                                                                                        \
+                if (by_rows) to += columns;                                                                              \
+                for (npy_intp c = 0; !by_rows && c < columns; c++) {                                                                 \
                     const char *p = PyArray_GETPTR3(a, i, r, 0), *q = PyArray_GETPTR3(b, i, 0, c);                       \
                     TYPE total = 0;                                                                                      \
                     for (npy_intp k = 0; k < n; k++) total += *(const TYPE *)(p + k * step) * *(const TYPE *)(q + k * down); \
                     *to++ = total;                                                                                       \
                 }                                                                                                        \
+            }                                                                                                            \
     }
 DEFINE_PRODUCTS(float)
 DEFINE_PRODUCTS(double)
@@ -617,13 +629,15 @@ DEFINE_PRODUCTS(double)
 /* bmm(input, mat2): where BLAS takes longer to begin */
 static PyObject *products(PyArrayObject *a, PyObject *const *args)
 {
-    enum { SMALL = 400 };
+    enum { SMALL = 400, SMALL_BY_ROWS = 4096 };
     PyArrayObject *b = (PyArrayObject *)args[1];
     const int type = PyArray_TYPE(a);
     if (!PyArray_CheckExact(args[1]) || PyArray_NDIM(a) != 3 || PyArray_NDIM(b) != 3 || PyArray_DESCR(a) != PyArray_DESCR(b) || (type != NPY_FLOAT && type != NPY_DOUBLE)) return NULL;
     const npy_intp shape[3] = {PyArray_DIM(a, 0), PyArray_DIM(a, 1), PyArray_DIM(b, 2)}, n = PyArray_DIM(a, 2);
-    if (PyArray_DIM(b, 0) != shape[0] || PyArray_DIM(b, 1) != n || PyArray_SIZE(a) > FEW || PyArray_SIZE(b) > FEW || shape[1] * n * shape[2] > SMALL || !PyArray_ISALIGNED(a) || !PyArray_ISALIGNED(b))
-        return NULL;
+    const int by_rows = goes_by_rows(b), most = by_rows ? SMALL_BY_ROWS : FEW;
+    if (PyArray_DIM(b, 0) != shape[0] || PyArray_DIM(b, 1) != n || PyArray_SIZE(a) > most || PyArray_SIZE(b) > most ||
+        (by_rows ? shape[0] * shape[1] * n * shape[2] > SMALL_BY_ROWS : shape[1] * n * shape[2] > SMALL) || !PyArray_ISALIGNED(a) || !PyArray_ISALIGNED(b))
+        return fitting_product(stacked, a, args, 3);
     PyArrayObject *y = new_of(a, 3, shape);
     if (y && type == NPY_FLOAT) products_float(a, b, y);
     else if (y) products_double(a, b, y);

@@ -207,6 +207,8 @@ PyObject *runs_forward(PyArrayObject *a, PyObject *const *args);
 PyObject *repeat_places_forward(PyArrayObject *a, PyObject *const *args);
 PyObject *histc_forward(PyArrayObject *a, PyObject *const *args);
 
+typedef PyObject *(*kernel_of_arrays)(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
 /* Kernels that direct.c calls, with their arguments in order; and places(mask): the places where it is true, an array for each axis. */
 PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t count);        /* pools.c */
 PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t count);        /* pools.c */
@@ -221,6 +223,11 @@ PyObject *sum_of_numbers(PyObject *module, PyObject *const *args, Py_ssize_t cou
 PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* places.c */
 PyObject *top_places(PyObject *module, PyObject *const *args, Py_ssize_t count);      /* ranks.c */
 PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t count);      /* lines.c */
+PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* shortcuts.c */
+PyObject *stacked(PyObject *module, PyObject *const *args, Py_ssize_t count);         /* product.c */
+
+/* The product by a kernel of two arrays of so many dimensions each, all of one real type, that fit; NULL for all others. direct.c */
+PyObject *fitting_product(kernel_of_arrays f, PyArrayObject *a, PyObject *const *args, int dims);
 
 /* What the first argument and the key were taken apart to, where the forward's answer is known already. forward.c */
 int take_view(const Operation *self, struct call *c);

@@ -269,7 +269,7 @@ int describe_stack(struct stack *stack, PyArrayObject *a, PyArrayObject *b)
 }
 
 /* stacked(a, b): a @ b of stacks of matrices that are worth it, as for single products */
-static PyObject *stacked(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *stacked(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");

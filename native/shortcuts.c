@@ -245,7 +245,7 @@ done:
 }
 
 /* matmul(a, b): a of two axes or more, b of two */
-static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
