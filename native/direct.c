@@ -73,10 +73,10 @@ static PyObject *top(PyArrayObject *a, PyObject *const *args)
 }
 
 /* sum(input, dim, keepdim, dtype), mean, prod, nansum: of real numbers, the first two of complex ones, too */
-enum { SUM, MEAN, PRODUCT, NUMBERS };
+enum { SUM, MEAN, PRODUCT, NUMBERS, NORM };
 static PyObject *total_of(PyArrayObject *a, PyObject *dims, PyObject *keep, int which)
 {
-    static const kernel each[] = {sum_kernel, mean_kernel, product, sum_of_numbers};
+    static const kernel each[] = {sum_kernel, mean_kernel, product, sum_of_numbers, norm_kernel};
     PyObject *const row[] = {(PyObject *)a, PyTuple_CheckExact(dims) && !PyTuple_GET_SIZE(dims) ? Py_None : dims, keep};
     PyObject *found = each[which](NULL, row, 3);
     if (found == Py_NotImplemented) Py_CLEAR(found);
@@ -96,6 +96,15 @@ static PyObject *summed(PyArrayObject *a, PyObject *const *args)
 static PyObject *averaged(PyArrayObject *a, PyObject *const *args) { return total(a, args, MEAN); }
 static PyObject *multiplied(PyArrayObject *a, PyObject *const *args) { return total(a, args, PRODUCT); }
 static PyObject *numbers_summed(PyArrayObject *a, PyObject *const *args) { return total(a, args, NUMBERS); }
+
+/* linalg_vector_norm(input, ord, dim, keepdim, dtype): the usual one */
+static PyObject *length_of(PyArrayObject *a, PyObject *const *args)
+{
+    const int usual = PyLong_CheckExact(args[1]) ? PyLong_AsLong(args[1]) == 2 : PyFloat_CheckExact(args[1]) && PyFloat_AS_DOUBLE(args[1]) == 2;
+    PyObject *const row[] = {(PyObject *)a, args[2], args[3], args[4]};
+    if (PyErr_Occurred()) PyErr_Clear();
+    return usual ? total(a, row, NORM) : NULL;
+}
 
 /* ---- products ---- */
 
@@ -153,7 +162,7 @@ view_forward direct_forward_of(PyObject *name)
         {"softmax", weights}, {"log_softmax", log_weights}, {"topk", top}, {"sum", summed}, {"sum_dim", summed}, {"mean", averaged},
         {"mean_dim", averaged}, {"prod", multiplied}, {"prod_dim", multiplied}, {"nansum", numbers_summed},
         {"searchsorted", search_forward}, {"bucketize", bucket_forward}, {"mm", of_matrices}, {"mv", of_matrix_and_vector}, {"dot", of_vectors},
-        {"vdot", of_vectors}};
+        {"vdot", of_vectors}, {"linalg_vector_norm", length_of}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;

@@ -218,6 +218,7 @@ PyObject *softmax(PyObject *module, PyObject *const *args, Py_ssize_t count);   
 PyObject *log_softmax(PyObject *module, PyObject *const *args, Py_ssize_t count);     /* rows.c */
 PyObject *sum_kernel(PyObject *module, PyObject *const *args, Py_ssize_t count);      /* sums.c */
 PyObject *mean_kernel(PyObject *module, PyObject *const *args, Py_ssize_t count);     /* sums.c */
+PyObject *norm_kernel(PyObject *module, PyObject *const *args, Py_ssize_t count);     /* sums.c */
 PyObject *product(PyObject *module, PyObject *const *args, Py_ssize_t count);         /* sums.c */
 PyObject *sum_of_numbers(PyObject *module, PyObject *const *args, Py_ssize_t count);  /* sums.c */
 PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* places.c */

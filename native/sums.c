@@ -373,9 +373,9 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, enum total tota
     }
 TOTAL(sum_kernel, SUM)
 TOTAL(mean_kernel, MEAN)
-static TOTAL(norm, NORM)
+TOTAL(norm_kernel, NORM)
 TOTAL(product, PRODUCT)
 TOTAL(sum_of_numbers, NUMBERS)
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef sums_methods[] = {{"sum", (PyCFunction)(void (*)(void))sum_kernel, METH_FASTCALL, NULL}, {"mean", (PyCFunction)(void (*)(void))mean_kernel, METH_FASTCALL, NULL}, METHOD(norm), METHOD(product), METHOD(sum_of_numbers), {NULL, NULL, 0, NULL}};
+PyMethodDef sums_methods[] = {{"sum", (PyCFunction)(void (*)(void))sum_kernel, METH_FASTCALL, NULL}, {"mean", (PyCFunction)(void (*)(void))mean_kernel, METH_FASTCALL, NULL}, {"norm", (PyCFunction)(void (*)(void))norm_kernel, METH_FASTCALL, NULL}, METHOD(product), METHOD(sum_of_numbers), {NULL, NULL, 0, NULL}};

@@ -509,3 +509,17 @@ def test_products_that_do_not_fit_are_left_to_the_general_path(name):
     for args in ((one, two), (two, two), (two, one), (three, two), (three, three), (one, torch.rand(2)),
             (two, torch.rand(4, dtype=torch.float64))):
         assert quick(*args) is NotImplemented
+
+
+@pytest.mark.parametrize("args", [(2, None, False, None), (2.0, (-1,), True, None), (2, (0, 1), False, None)])
+def test_lengths_of_vectors_need_no_forward(args, monkeypatch):
+    op, x = TABLE["linalg_vector_norm"], torch.rand(4, 3, dtype=torch.float64)
+    for y in (x, x.t(), torch.rand(4, 5, dtype=torch.float64)[:, :3]):
+        want = call.general(op, (y, *args))
+        with monkeypatch.context() as m:
+            m.setattr(op, "forward", refused)
+            found = native_call(op, object)(y, *args)
+        assert found is not NotImplemented
+        assert torch.allclose(found, want) and found.shape == want.shape
+    for other in ((1, *args[1:]), (2**70, *args[1:])):
+        assert torch.equal(torch.as_tensor(native_call(op, object)(x, *other)), call.general(op, (x, *other)))
