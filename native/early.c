@@ -238,7 +238,12 @@ static PyObject *gathered(PyArrayObject *a, PyObject *const *args)
     PyArrayObject *index = (PyArrayObject *)args[2];
     const int ndim = PyArray_NDIM(a), axis = axis_of(args[1], ndim);
     const npy_intp count = PyArray_SIZE(index), width = PyArray_ITEMSIZE(a);
-    if (axis < 0 || PyArray_NDIM(index) != ndim || PyArray_TYPE(index) != NPY_INT64 || !PyArray_ISCARRAY_RO(index) || !count || count > FEW) return NULL;
+    if (axis < 0 || PyArray_NDIM(index) != ndim || PyArray_TYPE(index) != NPY_INT64 || !PyArray_ISBEHAVED_RO(index) || !count || count > FEW) return NULL;
+    if (!PyArray_IS_C_CONTIGUOUS(index)) { /* a part of others, or expanded */
+        PyObject *row[] = {args[0], args[1], layout_rows(args[2])}, *found = row[2] ? gathered(a, row) : NULL;
+        Py_XDECREF(row[2]);
+        return found;
+    }
     for (int d = 0; d < ndim; d++)
         if (d != axis && PyArray_DIM(index, d) > PyArray_DIM(a, d)) return NULL;
     PyArrayObject *y = new_of(a, ndim, PyArray_DIMS(index));

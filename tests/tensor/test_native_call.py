@@ -523,3 +523,13 @@ def test_lengths_of_vectors_need_no_forward(args, monkeypatch):
         assert torch.allclose(found, want) and found.shape == want.shape
     for other in ((1, *args[1:]), (2**70, *args[1:])):
         assert torch.equal(torch.as_tensor(native_call(op, object)(x, *other)), call.general(op, (x, *other)))
+
+
+def test_places_that_lie_apart_are_gathered_without_a_forward(monkeypatch):
+    op, x = TABLE["gather"], torch.arange(24.0).reshape(4, 6)
+    index = torch.randint(0, 6, (4, 8))[:, 1:6]
+    spread = torch.randint(0, 4, (1, 6)).expand(3, 6)
+    want = [call.general(op, (x, 1, index, False)), call.general(op, (x, 0, spread, False))]
+    monkeypatch.setattr(op, "forward", refused)
+    found = [native_call(op, object)(x, 1, index, False), native_call(op, object)(x, 0, spread, False)]
+    assert all(torch.equal(a, b) for a, b in zip(found, want))
