@@ -129,40 +129,13 @@ PyObject *fitting_product(kernel f, PyArrayObject *a, PyObject *const *args, int
 /* mm(input, mat2) */
 static PyObject *of_matrices(PyArrayObject *a, PyObject *const *args) { return fitting_product(matmul, a, args, 2); }
 
-/* Sums of products of a few numbers, where BLAS takes longer to begin. */
-enum { FEW_PRODUCTS = 512 };
-#define SUM_PRODUCTS(REAL)                                                                                        \
-    for (npy_intp r = 0; r < rows; r++) {                                                                         \
-        const char *p = PyArray_BYTES(a) + r * down, *q = PyArray_BYTES(b);                                       \
-        REAL total[4] = {0};                                                                                      \
-        for (npy_intp k = 0; k < n; k++) total[k % 4] += *(const REAL *)(p + k * along) * *(const REAL *)(q + k * step); \
-        ((REAL *)PyArray_DATA(y))[r] = (total[0] + total[1]) + (total[2] + total[3]);                             \
-    }
-/* mv(input, vec), dot(input, tensor), vdot(input, other) */
-static PyObject *of_a_vector(PyArrayObject *a, PyObject *const *args)
-{
-    PyArrayObject *b = (PyArrayObject *)args[1];
-    const int ndim = PyArray_NDIM(a);
-    if (ndim < 1 || ndim > 2 || !is_real_like(a, args[1], 1)) return NULL;
-    const npy_intp n = PyArray_DIM(b, 0), rows = ndim == 2 ? PyArray_DIM(a, 0) : 1;
-    const npy_intp along = PyArray_STRIDE(a, ndim - 1), down = ndim == 2 ? PyArray_STRIDE(a, 0) : 0, step = PyArray_STRIDE(b, 0);
-    if (PyArray_DIM(a, ndim - 1) != n || n * rows > FEW_PRODUCTS) return NULL;
-    PyArrayObject *y = new_like(a, ndim - 1, &rows);
-    if (y && PyArray_DESCR(a) == at.f32) SUM_PRODUCTS(float)
-    else if (y) SUM_PRODUCTS(double)
-    return (PyObject *)y;
-}
-static PyObject *of_vectors(PyArrayObject *a, PyObject *const *args) { return PyArray_NDIM(a) == 1 ? of_a_vector(a, args) : NULL; }
-static PyObject *of_matrix_and_vector(PyArrayObject *a, PyObject *const *args) { return PyArray_NDIM(a) == 2 ? of_a_vector(a, args) : NULL; }
-
 view_forward direct_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
         {"avg_pool_windows", averages}, {"max_pool_windows", largest}, {"max_pool_values", largest_values}, {"unfold_columns", windows},
         {"softmax", weights}, {"log_softmax", log_weights}, {"topk", top}, {"sum", summed}, {"sum_dim", summed}, {"mean", averaged},
         {"mean_dim", averaged}, {"prod", multiplied}, {"prod_dim", multiplied}, {"nansum", numbers_summed},
-        {"searchsorted", search_forward}, {"bucketize", bucket_forward}, {"mm", of_matrices}, {"mv", of_matrix_and_vector}, {"dot", of_vectors},
-        {"vdot", of_vectors}, {"linalg_vector_norm", length_of}};
+        {"searchsorted", search_forward}, {"bucketize", bucket_forward}, {"mm", of_matrices}, {"linalg_vector_norm", length_of}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;
