@@ -82,7 +82,7 @@ DIFFERENT = {
         "only where all sizes change, or one is pooled as two"),
     **dict.fromkeys(("linalg.lstsq", "linalg.lstsq/grad_oriented"),
         "the solution is the beginning of LAPACK's larger buffer"),
-    **dict.fromkeys(("linalg.lu_solve", "triangular_solve"), "LAPACK works in the order that an argument has"),
+    **dict.fromkeys(("linalg.lu_solve", "ormqr", "triangular_solve"), "LAPACK works in the order that an argument has"),
     "unravel_index": "one view of a table of all coordinates",
     "max_pool2d_with_indices_backward": "row by row here, as the image lies there",
 }
