@@ -487,7 +487,8 @@ def test_lists_of_numbers_are_as_tuples(name, args):
     assert described(found) == described(want)
 
 
-@pytest.mark.parametrize("name,shapes", [("mm", ((3, 4), (4, 5))), ("bmm", ((2, 2, 10), (2, 10, 12))), ("bmm", ((3, 2, 5), (3, 5, 3)))])
+@pytest.mark.parametrize("name,shapes", [("mm", ((3, 4), (4, 5))), ("bmm", ((2, 2, 10), (2, 10, 12))),
+    ("bmm", ((3, 2, 5), (3, 5, 3)))])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_small_products_need_no_forward(name, shapes, dtype, monkeypatch):
     op = TABLE[name]
