@@ -319,6 +319,7 @@ static void F(conv_panels)(const struct windows *w)
                     REAL *out = (REAL *)w->out + f * w->out_filter, *tile = whole ? sums : sums + (j * high + f - w->first) * GEMM_COLUMNS;
                     const REAL *before = p ? tile : NULL;
                     if (straight && rows == GEMM_ROWS) {
+                        if (n >= GEMM_FETCHES / 4) TILE_FETCH(GEMM_ROWS, out + panel->to[0], w->out_filter)
                         F(conv_tiles)(out + panel->to[0], w->out_filter, a, a_row, a_step, right, rows, GEMM_COLUMNS, n, part, before, GEMM_COLUMNS);
                         continue;
                     }
