@@ -155,6 +155,20 @@ def test_numbers_that_are_too_large_are_refused_where_they_fill(torch, kind) -> 
         assert x[0].item() == infinite
 
 
+def test_unsigned_numbers_take_negative_ones_modulo_their_size(torch) -> None:
+    mask, where = torch.tensor([True, False]), torch.tensor([0])
+    for value in (-1, -128, -255):
+        x = torch.zeros(2, dtype=torch.uint8)
+        x[mask] = value
+        filled = [x, torch.zeros_like(x).masked_fill(mask, value), torch.zeros_like(x).masked_fill_(mask, value),
+            torch.zeros_like(x).index_fill(0, where, value)]
+        for y in filled:
+            assert y.tolist() == [value + 256, 0]
+    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+        x[mask] = -256
+    assert x.tolist() == [1, 0]
+
+
 def test_a_complex_number_is_no_real_one(torch) -> None:
     x = torch.zeros(3)
     mask = torch.tensor([True, False, True])

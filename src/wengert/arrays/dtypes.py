@@ -289,6 +289,11 @@ def number(value: Any) -> Any:
     return float(value) if type(value) is np.bool_ else value.item()
 
 
+def modulo(value: Any, dtype: np.dtype) -> Any:
+    """A number as elements of ``dtype`` take it: a negative whole number modulo the size of an unsigned type."""
+    return value % 2 ** (8 * dtype.itemsize) if dtype.kind == "u" and type(value) is int else value
+
+
 def as_number(value: Any) -> np.ndarray:
     """A number as a 0-d array; TypeError for what is none, of which NumPy would make one all the same (nan of None)."""
     if (of_python(value) is None

@@ -416,7 +416,7 @@ def number(value: Any, dtype: np.dtype) -> Any:
         raise TypeError(f"can't assign a {kind} to a torch.{dt.scalar_name(dtype)}Tensor")
     refuse_overflow(value, dtype, True)
     large = dt.is_half(dtype) and not isinstance(value, complex) and abs(value) > 65504
-    return float(np.asarray(value, np.float32).astype(dtype)) if large else value  # perhaps infinity
+    return float(np.asarray(value, np.float32).astype(dtype)) if large else dt.modulo(value, dtype)  # perhaps infinity
 
 
 def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ...]:

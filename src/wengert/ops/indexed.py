@@ -227,7 +227,7 @@ def masked_fill(input: Array, mask: Array, value):
         return K.where(mask, float(value), input)  # which does not branch on each
     out = as_copy(input if input.shape == mask.shape
         else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))
-    np.copyto(out, value, where=mask, casting="unsafe")
+    np.copyto(out, dt.modulo(value, input.dtype), where=mask, casting="unsafe")
     return out
 
 
