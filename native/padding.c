@@ -4,9 +4,15 @@
 enum { MOST_AXES = 8 };
 enum mode { CONSTANT, REFLECT, REPLICATE, CIRCULAR };
 
+struct inside { /* axes of more than one place, and where they begin */
+    int axes;
+    npy_intp count[MOST_AXES], from_step[MOST_AXES], to_step[MOST_AXES], from, to;
+};
+
 struct padding {
     enum mode mode;
-    int last; /* axis */
+    int last, block; /* axes: the last, and the first of blocks that are small, if any */
+    struct inside inside; /* of a block */
     npy_intp width, from_length[MOST_AXES], to_length[MOST_AXES], before[MOST_AXES], from_step[MOST_AXES], to_step[MOST_AXES];
     const char *value;
     void (*line)(const struct padding *, const char *from, char *to);
@@ -64,7 +70,11 @@ PAD_LINE(64)
 
 static void fill(const struct padding *p, char *to, npy_intp bytes)
 {
-#define FILL(type) for (npy_intp i = 0; i < bytes / p->width; i++) ((type *)to)[i] = *(const type *)p->value
+#define FILL(type)                                                                          \
+    do {                                                                                    \
+        const type value = *(const type *)p->value;                                         \
+        for (npy_intp i = 0; i < bytes / (npy_intp)sizeof value; i++) ((type *)to)[i] = value; \
+    } while (0)
     if (p->width == 1) FILL(uint8_t);
     else if (p->width == 2) FILL(uint16_t);
     else if (p->width == 4) FILL(uint32_t);
@@ -72,10 +82,42 @@ static void fill(const struct padding *p, char *to, npy_intp bytes)
 #undef FILL
 }
 
+/* A block that stays in the first cache is the constant first, and then what lies inside: lines are too short to go around each. */
+enum { BLOCK = 1 << 12 };
+static struct inside inside_of(const struct padding *p, int axis)
+{
+    struct inside in = {0};
+    for (int d = axis; d <= p->last; d++) {
+        const npy_intp n = p->from_length[d], before = p->before[d], begin = before < 0 ? 0 : before;
+        const npy_intp count = (before + n < p->to_length[d] ? before + n : p->to_length[d]) - begin;
+        in.from += (begin - before) * p->from_step[d], in.to += begin * p->to_step[d];
+        if (count == 1 && (in.axes || d < p->last)) continue;
+        in.count[in.axes] = count > 0 ? count : 0, in.from_step[in.axes] = p->from_step[d], in.to_step[in.axes++] = p->to_step[d];
+    }
+    return in;
+}
+
+static void copy_inside(const struct inside *in, npy_intp width, int axis, const char *from, char *to)
+{
+    const npy_intp count = in->count[axis], step = in->from_step[axis], to_step = in->to_step[axis];
+    if (axis + 1 < in->axes)
+        for (npy_intp j = 0; j < count; j++) copy_inside(in, width, axis + 1, from + j * step, to + j * to_step);
+    else if (step == width && to_step == width) copy_line(to, from, count * width);
+    else if (width == 4)
+        for (npy_intp j = 0; j < count; j++) *(uint32_t *)(to + j * to_step) = *(const uint32_t *)(from + j * step);
+    else
+        for (npy_intp j = 0; j < count; j++) memcpy(to + j * to_step, from + j * step, width);
+}
+
 static void pad_axis(const struct padding *p, int axis, const char *from, char *to)
 {
     if (axis == p->last) {
         p->line(p, from, to);
+        return;
+    }
+    if (axis == p->block) {
+        fill(p, to, p->to_step[axis] * p->to_length[axis]);
+        copy_inside(&p->inside, p->width, 0, from + p->inside.from, to + p->inside.to);
         return;
     }
     for (npy_intp j = 0; j < p->to_length[axis]; j++, to += p->to_step[axis]) {
@@ -122,6 +164,9 @@ static PyObject *padded(PyObject *module, PyObject *const *args, Py_ssize_t coun
     PyArrayObject *out = new_like(x, p.last + 1, shape);
     if (!out || !PyArray_SIZE(out)) return (PyObject *)out;
     for (int d = 0; d <= p.last; d++) p.to_step[d] = PyArray_STRIDE(out, d);
+    p.block = 0;
+    while (p.block < p.last && (p.mode != CONSTANT || p.to_step[p.block] * p.to_length[p.block] > BLOCK)) p.block++;
+    p.inside = inside_of(&p, p.block);
     NPY_BEGIN_THREADS_DEF
     NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(out));
     pad_axis(&p, 0, PyArray_BYTES(x), PyArray_BYTES(out));

@@ -48,10 +48,9 @@ struct window_job {
     char *image, *columns;
 };
 
-#define FOR_EACH_ROW_OF_PLANE(geometry)                                                         \
-    for (size i = 0; i < (geometry)->kernel[0]; i++)                                            \
-        for (size j = 0; j < (geometry)->kernel[1]; j++)                                        \
-            for (size y = 0; y < (geometry)->rows; y++)
+#define FOR_EACH_TAP(geometry)                                  \
+    for (size i = 0; i < (geometry)->kernel[0]; i++)            \
+        for (size j = 0; j < (geometry)->kernel[1] && !pool_stopped(); j++)
 
 /* One item is one channel of one image. */
 static void im2col_task(void *context, size begin, size end, int chunk)
@@ -63,23 +62,24 @@ static void im2col_task(void *context, size begin, size end, int chunk)
     for (size plane = begin; plane < end; plane++) {
         const char *image = job->image + plane * w->height * w->width * item;
         char *to = job->columns + plane * w->kernel[0] * w->kernel[1] * w->rows * w->columns * item;
-        FOR_EACH_ROW_OF_PLANE(w) {
-            const size row = y * w->stride[0] - w->padding[0] + i * w->dilation[0];
+        FOR_EACH_TAP(w) {
             const size offset = j * w->dilation[1] - w->padding[1];
-            size first = 0, last = 0;
-            if (pool_stopped()) return;
-            if (row >= 0 && row < w->height) seen(offset, step, w->width, w->columns, &first, &last);
-            const char *from = image + (row * w->width + offset) * item;
-            memset(to, 0, first * item);
-            if (step == 1) memcpy(to + first * item, from + first * item, (last - first) * item);
-            else if (item == 4)
-                for (size k = first; k < last; k++) ((uint32_t *)to)[k] = ((const uint32_t *)from)[k * step];
-            else if (item == 8)
-                for (size k = first; k < last; k++) ((uint64_t *)to)[k] = ((const uint64_t *)from)[k * step];
-            else
-                for (size k = first; k < last; k++) memcpy(to + k * item, from + k * step * item, item);
-            memset(to + last * item, 0, (w->columns - last) * item);
-            to += w->columns * item;
+            size row = i * w->dilation[0] - w->padding[0], begins, ends;
+            seen(offset, step, w->width, w->columns, &begins, &ends);
+            for (size y = 0; y < w->rows; y++, row += w->stride[0], to += w->columns * item) {
+                const int inside = row >= 0 && row < w->height;
+                const size first = inside ? begins : 0, last = inside ? ends : 0;
+                const char *from = image + (row * w->width + offset) * item;
+                if (first) memset(to, 0, first * item);
+                if (step == 1) memcpy(to + first * item, from + first * item, (last - first) * item);
+                else if (item == 4)
+                    for (size k = first; k < last; k++) ((uint32_t *)to)[k] = ((const uint32_t *)from)[k * step];
+                else if (item == 8)
+                    for (size k = first; k < last; k++) ((uint64_t *)to)[k] = ((const uint64_t *)from)[k * step];
+                else
+                    for (size k = first; k < last; k++) memcpy(to + k * item, from + k * step * item, item);
+                if (last < w->columns) memset(to + last * item, 0, (w->columns - last) * item);
+            }
         }
     }
 }
@@ -96,17 +96,17 @@ static void im2col_task(void *context, size begin, size end, int chunk)
             const REAL *from = (const REAL *)job->columns +                                             \
                                plane * w->kernel[0] * w->kernel[1] * w->rows * w->columns;              \
             memset(image, 0, area * sizeof(REAL));                                                      \
-            FOR_EACH_ROW_OF_PLANE(w) {                                                                  \
-                const size row = y * w->stride[0] - w->padding[0] + i * w->dilation[0];                 \
+            FOR_EACH_TAP(w) {                                                                           \
                 const size offset = j * w->dilation[1] - w->padding[1];                                 \
-                size first = 0, last = 0;                                                               \
-                if (pool_stopped()) return;                                                             \
-                if (row >= 0 && row < w->height) seen(offset, step, w->width, w->columns, &first, &last); \
-                REAL *to = image + row * w->width + offset;                                             \
-                if (step == 1) kernels->add_##SUFFIX(to + first, from + first, last - first);           \
-                else                                                                                    \
-                    for (size k = first; k < last; k++) to[k * step] += from[k];                        \
-                from += w->columns;                                                                     \
+                size row = i * w->dilation[0] - w->padding[0], first, last;                             \
+                seen(offset, step, w->width, w->columns, &first, &last);                                \
+                for (size y = 0; y < w->rows; y++, row += w->stride[0], from += w->columns) {           \
+                    if (row < 0 || row >= w->height) continue;                                          \
+                    REAL *to = image + row * w->width + offset;                                         \
+                    if (step == 1) kernels->add_##SUFFIX(to + first, from + first, last - first);       \
+                    else                                                                                \
+                        for (size k = first; k < last; k++) to[k * step] += from[k];                    \
+                }                                                                                       \
             }                                                                                           \
         }                                                                                               \
     }
