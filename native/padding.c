@@ -2,6 +2,7 @@
 #include "fast.h"
 
 enum { MOST_AXES = 8 };
+static const npy_intp FAR = (npy_intp)1 << (4 * sizeof(npy_intp) + 8);
 enum mode { CONSTANT, REFLECT, REPLICATE, CIRCULAR };
 
 struct inside { /* axes of more than one place, and where they begin */
@@ -155,6 +156,7 @@ static PyObject *padded(PyObject *module, PyObject *const *args, Py_ssize_t coun
         npy_intp after;
         PyObject *pair = PyList_GET_ITEM(args[1], d);
         if (!PyTuple_Check(pair) || !PyArg_ParseTuple(pair, "nn", &p.before[d], &after)) return NULL;
+        if (p.before[d] < -FAR || p.before[d] > FAR || after < -FAR || after > FAR) NOT_HANDLED(); /* sums of lengths would overflow */
         p.from_length[d] = PyArray_DIM(x, d), p.from_step[d] = PyArray_STRIDE(x, d);
         shape[d] = p.to_length[d] = p.from_length[d] + p.before[d] + after;
         const npy_intp n = p.from_length[d], most = p.mode == REFLECT ? n - 1 : p.mode == CIRCULAR ? n : NPY_MAX_INTP;

@@ -2699,6 +2699,8 @@ def test_padding_that_wraps_twice_is_left_to_others():
     assert K.padded(x, [(0, 0), (-1, 0)], 2, None) is None
     assert K.padded(x, [(0, 0), (1, 0)], 0, np.ones((), np.float64)) is None
     assert K.padded(x, [(0, 0), (-4, 9)], 0, 0) is None  # takes away more than there is
+    for n in (2**62, 2**63 - 1, -(2**63)):  # sums of lengths would overflow
+        assert K.padded(x, [(0, 0), (n, n)], 0, 0) is None
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
