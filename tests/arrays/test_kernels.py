@@ -2678,14 +2678,15 @@ def test_padding_is_numpys(dtype, pairs):
 
 @native
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.uint8])
-@pytest.mark.parametrize("shape", [(3, 4, 1, 1), (3, 4, 1, 5), (3, 4, 5, 1), (2, 3, 4, 4), (2, 1, 40, 30), (1, 1, 1, 1)])
+@pytest.mark.parametrize("shape",
+    [(3, 4, 1, 1), (3, 4, 1, 5), (3, 4, 5, 1), (2, 3, 4, 4), (2, 1, 40, 30), (1, 1, 1, 1)])
 def test_padding_of_small_blocks_is_numpys(dtype, shape):
     """They are filled before they are written: images of one number, single lines, what is partly taken away."""
     x = (np.arange(np.prod(shape)) % 100 + 1).reshape(shape).astype(dtype)
     value = np.array(7, dtype)
     for a in (x, np.asfortranarray(x), x[::-1, ..., ::-1]):
-        for pairs in ([(0, 0), (0, 0), (1, 1), (1, 2)], [(1, 0), (0, 2), (0, 1), (3, 0)], [(0, 0), (0, 0), (-1, 3), (0, 0)],
-                [(2, -1), (0, 0), (1, 0), (2, -1)]):
+        for pairs in ([(0, 0), (0, 0), (1, 1), (1, 2)], [(1, 0), (0, 2), (0, 1), (3, 0)],
+                [(0, 0), (0, 0), (-1, 3), (0, 0)], [(2, -1), (0, 0), (1, 0), (2, -1)]):
             kept = tuple(slice(max(-b, 0), n + min(c, 0)) for (b, c), n in zip(pairs, shape, strict=True))
             wanted = np.pad(a[kept], [(max(b, 0), max(c, 0)) for b, c in pairs], constant_values=7)
             np.testing.assert_array_equal(K.padded(a, pairs, 0, value), wanted)
