@@ -194,10 +194,10 @@ done:
     NOT_HANDLED();
 }
 
-/* Whether an argument is a list of whole numbers: shapes and dimensions. */
+/* Whether an argument is a list of whole numbers: shapes and dimensions. An empty one may be there to receive something. */
 static int is_row_of_numbers(const Operation *self, PyObject *const *args, int i)
 {
-    if (self->kind[i] != OTHER || !PyList_CheckExact(args[i])) return 0;
+    if (self->kind[i] != OTHER || !PyList_CheckExact(args[i]) || !PyList_GET_SIZE(args[i])) return 0;
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(args[i]); k++)
         if (!PyLong_CheckExact(PyList_GET_ITEM(args[i], k))) return 0;
     return 1;

@@ -487,6 +487,13 @@ def test_lists_of_numbers_are_as_tuples(name, args):
     assert described(found) == described(want)
 
 
+def test_an_empty_list_receives_what_the_forward_puts_there():
+    x, moments = torch.rand(8, 3), []
+    found = native_call(TABLE["batch_norm_channels"], object)(x, torch.ones(3), torch.zeros(3), None, 1e-5, moments)
+    assert found is not NotImplemented
+    np.testing.assert_allclose(moments[0], x.numpy().mean(0), rtol=1e-6)
+
+
 @pytest.mark.parametrize("name,shapes", [("mm", ((3, 4), (4, 5))), ("bmm", ((2, 2, 10), (2, 10, 12))),
     ("bmm", ((3, 2, 5), (3, 5, 3)))])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
