@@ -165,8 +165,6 @@ PyObject *written(const Operation *self, struct call *c, int recording, int *gen
 /* What the operator gives left in the tensor `out`, which is given back; NotImplemented, with nothing changed, where the general path has to do it. writes.c */
 PyObject *performed_into(const Operation *self, PyObject *const *args, PyObject *out);
 
-/* Whether the in-place form that runs is about to write to this array, so that a forward that has seen that nothing is wrong may. writes.c */
-
 /* A view that an everyday call gives, NULL where the forward in Python has to; and the C forward of an operator, or NULL. views.c */
 typedef PyObject *(*view_forward)(PyArrayObject *, PyObject *const *);
 view_forward view_forward_of(PyObject *op);
