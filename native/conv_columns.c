@@ -9,6 +9,7 @@ struct columns_job {
     char *out;
     const size *place;
     size windows, image, work_bytes, padded_bytes; /* image: numbers of CHANNELS_AT_ONCE channels */
+    int straight; /* images have no padding: sums are added where they belong */
 };
 
 static struct columns columns_of(const struct columns_job *job, size channels, const char *source, char *out, char *work)
@@ -44,10 +45,12 @@ static void images_task(void *context, size begin, size end, int chunk)
     char *padded = job->v.work + chunk * job->work_bytes, *work = padded + job->padded_bytes;
     for (size item = begin; item < end && !pool_stopped(); item++) {
         const size first = item * CHANNELS_AT_ONCE, left = v->channels - first, channels = left < CHANNELS_AT_ONCE ? left : CHANNELS_AT_ONCE;
-        const struct columns w = columns_of(job, channels, v->weight + first * v->kernel * v->width, padded, work);
-        memset(padded, 0, job->padded_bytes);
+        char *out = job->out + first * v->pixels * v->width;
+        const struct columns w = columns_of(job, channels, v->weight + first * v->kernel * v->width, job->straight ? out : padded, work);
+        if (!job->straight) memset(padded, 0, job->padded_bytes);
+        else for (size n = 0; n < v->images; n++) memset(out + n * v->channels * v->pixels * v->width, 0, channels * v->pixels * v->width);
         (v->type == NPY_FLOAT ? kernels->conv_columns_images_f32 : kernels->conv_columns_images_f64)(&w);
-        unpad(v, padded, job->image, job->out + first * v->pixels * v->width, channels);
+        if (!job->straight) unpad(v, padded, job->image, out, channels);
     }
 }
 
@@ -71,7 +74,8 @@ static int run(struct columns_job *job, const char *grad, int backward)
     const size channels = v->channels < CHANNELS_AT_ONCE ? v->channels : CHANNELS_AT_ONCE, rows = tiles_of(job->windows, high) * high;
     job->image = channels * v->source.plane;
     const int chunks = pool_chunks(items, 0.01 * (v->type == NPY_FLOAT ? 1 : 2) * CHANNELS_AT_ONCE * v->kernel * job->windows * v->filters);
-    job->padded_bytes = backward ? tiles_of(v->images * job->image * width, 64) * 64 : 0;
+    job->straight = backward && v->source.plane == v->pixels;
+    job->padded_bytes = backward && !job->straight ? tiles_of(v->images * job->image * width, 64) * 64 : 0;
     const size panel = backward ? CONV_DEPTH + rows : job->windows;
     job->work_bytes = tiles_of(job->padded_bytes + COLUMN_PANELS * panel * wide * width, 64) * 64;
     v->together = v->images;
@@ -83,7 +87,7 @@ static int run(struct columns_job *job, const char *grad, int backward)
         size *place = (size *)aligned(lists);
         job->place = place, job->left = aligned(left), v->work = aligned(work);
         const size all = v->source.channels;
-        if (backward) v->source.channels = channels; /* of padded images */
+        if (backward && !job->straight) v->source.channels = channels; /* of padded images */
         conv_list_places(v, place);
         v->source.channels = all;
         const struct columns w = columns_of(job, channels, NULL, NULL, NULL);

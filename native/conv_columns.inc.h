@@ -15,7 +15,12 @@ static void F(conv_columns_left)(REAL *to, const REAL *from, const struct column
             continue;
         }
         for (size i = 0; i < there; i++) at[i] = filters_first ? (i0 + i) * w->results : (i0 + i) / w->results * w->grad_image + (i0 + i) % w->results;
+        const int beside = there == GEMM_ROWS && at[GEMM_ROWS - 1] - at[0] == GEMM_ROWS - 1; /* windows of one image */
         for (size p = 0, left = w->results; p < deep; p++, to += GEMM_ROWS) {
+            if (beside) {
+                memcpy(to, from + at[0] + p * w->results, GEMM_ROWS * sizeof(REAL));
+                continue;
+            }
             for (size i = 0; i < GEMM_ROWS; i++) to[i] = i < there ? from[at[i]] : 0;
             size step = filters_first ? 1 : w->results;
             if (filters_first && !--left) left = w->results, step += w->grad_image - w->results;
