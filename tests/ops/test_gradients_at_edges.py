@@ -131,6 +131,48 @@ def test_numbers_that_an_integer_cannot_be(torch):
     assert torch.ones(2, dtype=torch.uint8).fill_(255).tolist() == [255, 255]
 
 
+@pytest.mark.parametrize("name", ["where", "where first", "where of a tensor", "clamp", "clamp_", "scatter", "pad"])
+def test_numbers_that_the_type_of_a_tensor_does_not_hold(torch, name):
+    """Nothing wraps round, nothing becomes infinite, unless PyTorch's does: where rounds to 16 bits."""
+
+    def call(x, value):
+        condition, index = torch.tensor([True, False]), torch.zeros(2, dtype=torch.int64)
+        return {
+            "where": lambda: torch.where(condition, x, value), "where first": lambda: torch.where(condition, value, x),
+            "where of a tensor": lambda: x.where(condition, value), "clamp": lambda: x.clamp(max=value),
+            "clamp_": lambda: x.clamp_(value), "scatter": lambda: x.scatter(0, index, value),
+            "pad": lambda: torch.nn.functional.pad(x, (1, 1), value=value),
+        }[name]()
+
+    kinds = {torch.uint8: ((256, -256), (255, 0, -255)), torch.int8: ((128, -129), (127, -128)),
+        torch.int64: ((2**63,), (2**62,)), torch.float16: ((70000.0,), (65504.0, -65504.0))}
+    for dtype, (refused, held) in kinds.items():
+        x = torch.ones(2, dtype=dtype)
+        for value in refused:
+            if (name, dtype) == ("pad", torch.int64):
+                continue  # its value is a number of float64, which is at the limit
+            if dtype == torch.float16 and "where" in name:
+                assert call(x, value).isinf().any()
+                continue
+            with pytest.raises((RuntimeError, OverflowError), match="without overflow|too big"):
+                call(x, value)
+            assert x.tolist() == [1, 1]
+        for value in held:
+            if (name, value) == ("pad", -255):
+                continue
+            assert call(x.clone(), value).dtype == dtype
+
+
+def test_negative_numbers_in_unsigned_types(torch):
+    """Integers wrap round, as in PyTorch; numbers with a fraction are refused."""
+    assert torch.full((1,), -1, dtype=torch.uint8).tolist() == [255]
+    for value in (-1.0, -0.5):
+        with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+            torch.full((1,), value, dtype=torch.uint8)
+        with pytest.raises(RuntimeError, match="value cannot be converted to type uint8 without overflow"):
+            torch.tensor([value], dtype=torch.uint8)
+
+
 def test_wrong_indices(torch):
     x = torch.ones(2, 3, requires_grad=True)
     for key, error, match in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,7 +125,7 @@ def refuse_overflow(value: Any, dtype: np.dtype, rounded: bool = False) -> None:
         if value.dtype == dtype:
             return
         value = value.item() if value.dtype.kind != "V" else float(value)
-    if type(value) is float and dtype.kind in "fc" and abs(value) <= 65504:  # the usual case
+    if type(value) is float and dtype.kind in "fc" and (not abs(value) > 65504 or abs(value) == np.inf):  # as usual
         return
     if FLOAT8_IN_USE and dtype in FLOAT8_IN_USE:
         _refuse_overflow_of_eight(value, dtype)
@@ -136,14 +137,27 @@ def refuse_overflow(value: Any, dtype: np.dtype, rounded: bool = False) -> None:
         return
     if isinstance(value, complex) and kind != "c":
         fits, value = value.imag == 0, value.real
-    if kind in "iu":  # unsigned types take negative numbers, modulo their size
-        limits = np.iinfo(dtype)
-        fits = fits and (-limits.max if kind == "u" else limits.min) <= value <= limits.max
+    if kind in "iu":
+        low, high = limits(dtype, value)
+        fits = fits and low <= value <= high
     elif not (rounded and dtype.itemsize == 2):
         fits = fits and all(_is_within(part, largest(dtype)) for part in (value.real, value.imag))
     if not fits:
         name = _C_NAMES.get(dtype.name, f"{dtype.name}_t")
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+def limits(dtype: np.dtype, value: Any) -> tuple[int, int]:
+    """The least and the largest number that an integer type takes of those like ``value``: unsigned types take negative
+    integers, modulo their size.
+    """
+    low, high = _range(dtype)
+    return -high if dtype.kind == "u" and isinstance(value, int) else low, high
+
+
+@lru_cache(16)
+def _range(dtype: np.dtype) -> tuple[int, int]:
+    return np.iinfo(dtype).min, np.iinfo(dtype).max
 
 
 def _is_within(number: float, most: float) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.errors import limits
 from ..arrays.float8 import converted
 from ..tensor import classes
 from ..tensor.tensor import Tensor
@@ -140,9 +141,9 @@ def _fitting(found: np.ndarray, d: np.dtype) -> np.ndarray:
         raise TypeError("must be real number, not complex" if kind == "f"
             else "'complex' object cannot be interpreted as an integer")
     if kind in "iu" and found.size and found.dtype.kind in "iuf":
-        limits = np.iinfo(d)
         low, high = found.min().item(), found.max().item()
-        if not (low >= (-limits.max if kind == "u" else limits.min) and high <= limits.max):
+        least, most = limits(d, low)
+        if not (low >= least and high <= most):
             if d == dt.I64 and found.dtype.kind == "u":
                 raise ValueError("Overflow when unpacking long long")
             raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")

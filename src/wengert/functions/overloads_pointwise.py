@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.errors import warn_once
+from ..arrays.errors import refuse_overflow, warn_once
 from ..dispatch.meta_device import no_numbers
 from ..graph.modes import RECORD, SILENT, modes
 from ..tensor import classes
@@ -92,7 +92,20 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
     if type(input) in _NUMBERS and type(other) in _NUMBERS and modes() in _PLAIN_MODES and _is_modest(input):
         # the native call takes one number beside a tensor
         input = wrap(np.array(input, dt.default_float() if float in (type(input), type(other)) else dt.I64))
+    elif type(other) in _NUMBERS:
+        _refuse_choice(other, input)
+    elif type(input) in _NUMBERS:
+        _refuse_choice(input, other)
     return _where(condition, input, other, **more)
+
+
+def _refuse_choice(number: Any, beside: Any) -> None:
+    """Refuse a number that the type of the tensor beside it does not hold; what every type holds is not looked at."""
+    if -1 <= number <= 127 or (type(number) is float and -3e38 <= number <= 3e38) or not isinstance(beside, Tensor):
+        return
+    d = beside._wg_data.dtype
+    if type(number) is int or d.kind not in "biu":
+        refuse_overflow(number, d, True)
 
 
 def _is_modest(number: int | float) -> bool:
@@ -102,6 +115,8 @@ def _is_modest(number: int | float) -> bool:
 
 def _where_method(self: Any, condition: Any, other: Any) -> Tensor:
     """``self`` where ``condition`` holds, ``other`` elsewhere."""
+    if type(other) in _NUMBERS:
+        _refuse_choice(other, self)
     return _where(condition, self, other)
 
 

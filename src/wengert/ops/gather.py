@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, as_copy, in_rows, new_filled
-from ..arrays.errors import alert
+from ..arrays.errors import alert, refuse_overflow
 from ..arrays.reduce import add_to_each, in_each, wide_type
 from .errors import common_shape
 from .operator import Array, family
@@ -275,6 +275,8 @@ def scatter(input: Array, dim, index: Array, src: Array):
 def scatter_value(input: Array, dim, index: Array, value):
     """``input`` with one number written at ``index`` along ``dim``."""
     d, index, _ = _ready("scatter", input, dim, index, None)
+    if isinstance(value, (int, float, complex)):
+        refuse_overflow(value, input.dtype)
     return _put(input, d, index, as_array(value).astype(input.dtype))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_copy, new_filled
-from ..arrays.dtypes import FLOAT8_IN_USE, as_number
+from ..arrays.dtypes import as_number
 from ..arrays.errors import refuse_overflow
 from ..arrays.float8 import converted
 from ..arrays.layouts import inside_out, outside_in
@@ -54,6 +54,8 @@ def constant_pad_nd(input: Array, pad, value=0):
     ``pad`` is ``(before, after)`` of the last dimension, then of the one before it, and so on.
     """
     pairs = _pairs(tuple(pad), input.ndim)
+    if isinstance(value, (int, float, complex)) and value:
+        refuse_overflow(value, input.dtype)
     if type(input) is np.ndarray and (found := _padded_as_it_lies(input, pairs, 0, value)) is not None:
         return found
     shape = tuple([n + a + b for n, (a, b) in zip(input.shape, pairs)])
@@ -63,8 +65,6 @@ def constant_pad_nd(input: Array, pad, value=0):
         if any(n + min(a, 0) + min(b, 0) < 0 for n, (a, b) in zip(input.shape, pairs)):
             raise RuntimeError("narrow(): length must be non-negative.")
         outer = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(input.shape, pairs))
-    if input.dtype in FLOAT8_IN_USE:
-        refuse_overflow(value, input.dtype)
     value = converted(as_number(value), input.dtype)
     out = new_filled(input, np.empty, shape, input.dtype)
     if out.size < 1 << 12:

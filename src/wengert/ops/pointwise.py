@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.array_likes import as_array, has_memory
+from ..arrays.errors import limits, refuse_overflow
 from ..graph.modes import map_levels, modes
 from .operator import Array, family
 from .refusals import only, unsupported, without
@@ -321,11 +322,16 @@ def _inside(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
 
 _EXACT = 1 << 24  # whole numbers up to here are numbers of every floating type
 _WIDE = (1 << 63) - 1
+_LARGEST_HALF = 65504
 _NUMBER_OR_NONE = (int, float, type(None))
 
 
 def _is_exact(v: Any) -> bool:
     return type(v) is not int or -_EXACT <= v <= _EXACT
+
+
+def _is_half(v: Any) -> bool:
+    return -_LARGEST_HALF <= v <= _LARGEST_HALF or v in (np.inf, -np.inf)
 
 
 def _within_numbers(input: Any, min: Any, max: Any) -> Any:
@@ -334,13 +340,17 @@ def _within_numbers(input: Any, min: Any, max: Any) -> Any:
         return None
     if dt.is_half(input.dtype):
         low, high = -np.inf if min is None else min, np.inf if max is None else max
-        return K.hardtanh(input, low, high, out=K.target(input)) if low == low and high == high else None
+        return K.hardtanh(input, low, high, out=K.target(input)) if _is_half(low) and _is_half(high) else None
     if input.dtype.kind == "f":
         return _limited(input, min, max) if _is_exact(min) and _is_exact(max) else None
-    if input.dtype is dt.I64 and all(v is None or (type(v) is int and -_WIDE <= v <= _WIDE) for v in (min, max)):
-        low, high = (None if v is None else np.array(v, dt.I64) for v in (min, max))
-        return _limited(input, low, high, False)
-    return None
+    if input.dtype.kind not in "iu":
+        return None
+    least, most = limits(input.dtype, 0.0)
+    for v in (min, max):
+        if v is not None and (type(v) is not int or not least <= v <= most):
+            return None
+    low, high = (None if v is None else np.array(v, input.dtype) for v in (min, max))
+    return _limited(input, low, high, False)
 
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
@@ -358,6 +368,8 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
                 "Number or Tensor")
         if type(limit) is complex and input.dtype.kind != "c":
             raise RuntimeError("value cannot be converted to type double without overflow")
+        if type(limit) is int or (type(limit) is float and input.dtype.kind not in "biuc"):
+            refuse_overflow(limit, input.dtype)
     if input.dtype.kind != "f" or has_memory(min) or has_memory(max):
         if input.dtype.kind == "c":
             raise NotImplementedError("clamp is not supported for complex types")
