@@ -338,6 +338,71 @@ static PyObject *logspaced(PyObject *module, PyObject *const *args, Py_ssize_t c
 }
 
 
+/* ---- numbers of nested lists ---- */
+
+enum { A_FLOAT = 1, AN_INT = 2, A_TRUTH = 4, ANOTHER = 8 };
+
+static int is_row(PyObject *data) { return PyList_CheckExact(data) || PyTuple_CheckExact(data); }
+
+/* The shape that lists in lists have, by the first of each; -1 where one is empty, or they are many. */
+static int shape_of_lists(PyObject *data, npy_intp *shape)
+{
+    const npy_intp most = (npy_intp)1 << 32;
+    npy_intp total = 1;
+    int ndim = 0;
+    for (; is_row(data); data = PySequence_Fast_GET_ITEM(data, 0)) {
+        const Py_ssize_t n = PySequence_Fast_GET_SIZE(data);
+        if (!n || ndim == NPY_MAXDIMS || total > most / n) return -1;
+        total *= shape[ndim++] = n;
+    }
+    return ndim;
+}
+
+/* Which kinds of numbers they hold; ANOTHER where the lists do not have that shape, too. */
+static int kinds_within(PyObject *data, const npy_intp *shape, int ndim)
+{
+    if (!ndim) return PyFloat_CheckExact(data) ? A_FLOAT : PyBool_Check(data) ? A_TRUTH : PyLong_CheckExact(data) ? AN_INT : ANOTHER;
+    if (!is_row(data) || PySequence_Fast_GET_SIZE(data) != *shape) return ANOTHER;
+    int kinds = 0;
+    for (npy_intp i = 0; i < *shape && kinds < ANOTHER; i++) kinds |= kinds_within(PySequence_Fast_GET_ITEM(data, i), shape + 1, ndim - 1);
+    return kinds;
+}
+
+/* Write them one behind the other; where the next one goes, or NULL where the type does not obviously hold one. */
+static char *write_within(PyObject *data, int ndim, int type, char *to)
+{
+    double value;
+    int whole;
+    for (Py_ssize_t i = 0; ndim && to && i < PySequence_Fast_GET_SIZE(data); i++) to = write_within(PySequence_Fast_GET_ITEM(data, i), ndim - 1, type, to);
+    if (ndim) return to;
+    if (type == NPY_BOOL) return *to = data == Py_True, to + 1;
+    if (type == NPY_INT64) return fast_write_number(data, type, to) < 0 ? NULL : to + sizeof(int64_t);
+    if (!number_of(data, &value, &whole)) return NULL;
+    if (type == NPY_DOUBLE) return *(double *)to = value, to + sizeof value;
+    return *(float *)to = (float)value, to + sizeof(float);
+}
+
+/* listed(data, dtype, layout, device, requires_grad, ...): a copy of Python's numbers, of a kind, in lists in lists */
+static PyObject *listed(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    struct state s;
+    npy_intp shape[NPY_MAXDIMS];
+    (void)module;
+    if (count < 5 || !known.types || !usual(args + 2, count - 2)) NOT_HANDLED();
+    const int ndim = shape_of_lists(args[0], shape), kinds = ndim < 0 ? ANOTHER : kinds_within(args[0], shape, ndim);
+    if (kinds >= ANOTHER || (kinds > A_TRUTH)) NOT_HANDLED();
+    PyArray_Descr *d = args[1] == Py_None && !(kinds & A_FLOAT) ? PyArray_DescrFromType(kinds == A_TRUTH ? NPY_BOOL : NPY_INT64) : type_of(args[1]);
+    const int type = d ? d->type_num : -1;
+    const int holds = type == NPY_BOOL ? kinds == A_TRUTH : type == NPY_INT64 ? kinds == AN_INT : (type == NPY_FLOAT || type == NPY_DOUBLE) && kinds < A_TRUTH;
+    if (!holds || !read_state(&s)) {
+        Py_XDECREF(d);
+        NOT_HANDLED();
+    }
+    PyArrayObject *made = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, NULL, NULL, 0, NULL);
+    if (made && !write_within(args[0], ndim, type, PyArray_BYTES(made))) Py_CLEAR(made);
+    return delivered((PyObject *)made, &s);
+}
+
 /* ---- random numbers ---- */
 
 /* The bits of the stream of a generator that nobody else is drawing from, or NULL; `stream`: an owned reference. Until the thread lets
@@ -530,6 +595,6 @@ static PyObject *factories(PyObject *module, PyObject *args)
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef factories_methods[] = {
-    {"factories", factories, METH_VARARGS, "Say what factories know."}, METHOD(filled), METHOD(full), METHOD(identity), METHOD(counted), METHOD(spaced),
+    {"factories", factories, METH_VARARGS, "Say what factories know."}, METHOD(filled), METHOD(full), METHOD(identity), METHOD(counted), METHOD(listed), METHOD(spaced),
     METHOD(logspaced), METHOD(drawn), METHOD(chosen), METHOD(draw_in), {NULL, NULL, 0, NULL},
 };

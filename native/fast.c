@@ -382,6 +382,21 @@ static PyObject *quiet_ufunc(Fast *self)
     return self->quiet = quiet;
 }
 
+/* Truth values where an output of another type is asked for, which does not meet the inputs' memory before they are known; NULL without an
+ * error set if this call has to go the long way. */
+static PyObject *truths_as_numbers(const Fast *self, PyObject *const *args, PyObject *target)
+{
+    if (!PyArray_CheckExact(target) || self->loops[NPY_FLOAT].out_type != NPY_BOOL) return NULL;
+    PyArrayObject *out = (PyArrayObject *)target;
+    const int type = PyArray_TYPE(out);
+    if (type == NPY_BOOL || !PyArray_ISCARRAY(out) || !casts_memory(NPY_BOOL, type)) return NULL;
+    PyArrayObject *found = (PyArrayObject *)fast_short(self, args, NULL);
+    const int fits = found && PyArray_IS_C_CONTIGUOUS(found) && PyArray_SAMESHAPE(found, out);
+    if (fits) cast_memory(PyArray_DATA(out), type, PyArray_ITEMSIZE(out), PyArray_DATA(found), NPY_BOOL, 1, PyArray_SIZE(out));
+    Py_XDECREF(found);
+    return fits ? Py_NewRef(target) : NULL;
+}
+
 static PyObject *fast_vectorcall(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
 {
     Fast *self = (Fast *)callable;
@@ -392,8 +407,8 @@ static PyObject *fast_vectorcall(PyObject *callable, PyObject *const *args, size
     else if (count == self->nin && named == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0)
         target = args[count], simple = 1;
     if (target == Py_None) target = NULL;
-    if (simple && (!target || writable_target(self, args, target))) {
-        PyObject *result = fast_short(self, args, target);
+    if (simple) {
+        PyObject *result = !target || writable_target(self, args, target) ? fast_short(self, args, target) : truths_as_numbers(self, args, target);
         if (result || PyErr_Occurred()) return result;
     }
     /* The long way: without reports where all inputs are arrays of one type that the copy knows. */

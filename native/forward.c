@@ -555,14 +555,25 @@ static int box(struct call *c, int number, int type)
  * with an error) where the forward has to say it. */
 static PyObject *by_numbers(const Operation *self, const struct call *c)
 {
-    PyObject *operands[MAX_PARAMS + 1];
-    int n = 0;
+    PyObject *operands[2 * MAX_PARAMS + 1], *numbers = NULL;
+    int n = 0, tensors = 0;
     for (; n < self->params; n++) {
         if (self->kind[n] == TENSOR ? !PyArray_CheckExact(c->raw[n]) : !PyFloat_CheckExact(c->raw[n]) && !PyLong_CheckExact(c->raw[n])) return NULL;
         operands[n] = c->raw[n];
+        tensors += self->kind[n] == TENSOR;
+    }
+    if (self->numbers_of) {
+        numbers = PyObject_Vectorcall(self->numbers_of, operands + tensors, n - tensors, NULL);
+        if (!numbers || !PyTuple_CheckExact(numbers) || PyTuple_GET_SIZE(numbers) > MAX_PARAMS) {
+            Py_XDECREF(numbers);
+            return NULL;
+        }
+        for (n = tensors; n < tensors + PyTuple_GET_SIZE(numbers); n++) operands[n] = PyTuple_GET_ITEM(numbers, n - tensors);
     }
     if (self->writes && may_write_to((PyArrayObject *)c->raw[0])) operands[n++] = c->raw[0];
-    return PyObject_Vectorcall(self->numbered, operands, n, NULL);
+    PyObject *found = PyObject_Vectorcall(self->numbered, operands, n, NULL);
+    Py_XDECREF(numbers);
+    return found;
 }
 
 /* What the kernel or the forward gives; NULL where it fails or the general path has to be taken, which `general` says. `into`: where

@@ -281,7 +281,9 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     }
     self->forward = Py_NewRef(forward);
     self->kernel = Py_NewRef(kernel);
-    self->numbered = Py_NewRef(numbered);
+    const int made = PyTuple_CheckExact(numbered) && PyTuple_GET_SIZE(numbered) == 2; /* a kernel, and what makes its numbers */
+    self->numbered = Py_NewRef(made ? PyTuple_GET_ITEM(numbered, 0) : numbered);
+    self->numbers_of = made ? Py_NewRef(PyTuple_GET_ITEM(numbered, 1)) : NULL;
     self->keywords = Py_NewRef(names);
     self->node = Py_NewRef(node);
     self->result_type = Py_NewRef(result_type);
@@ -312,7 +314,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
 static void operation_dealloc(PyObject *object)
 {
     Operation *self = (Operation *)object;
-    PyObject *fields[] = {self->op, self->name, self->forward, self->kernel, self->keywords, self->node, self->result_type, self->defaults, self->others, self->numbered};
+    PyObject *fields[] = {self->op, self->name, self->forward, self->kernel, self->keywords, self->node, self->result_type, self->defaults, self->others, self->numbered, self->numbers_of};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) Py_XDECREF(fields[i]);
     Py_TYPE(object)->tp_free(object);
 }

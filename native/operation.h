@@ -30,6 +30,7 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyObject *op, *name, *forward, *kernel, *keywords, *node, *result_type, *defaults;
     PyObject *numbered; /* None, or a kernel of all arguments: tensors, and numbers after them */
+    PyObject *numbers_of; /* NULL, or a function that makes its numbers of those of the operator: a tuple, or None where the forward has to say it */
     PyObject *others; /* None, or for each parameter the class of the node where it is no tensor */
     int params, floats, wrt, saved, consts, outputs, live, aux; /* outputs: 0 where the forward gives any number */
     char promote, view, sets; /* `sets`: 0, or which of those in-place forms it is that set all elements to something */

@@ -222,13 +222,33 @@ static int read_sizes(PyObject *sizes, npy_intp *to)
     return (int)PyTuple_GET_SIZE(sizes);
 }
 
+/* strides._merged: the steps of a view of as many elements in another shape, where each run of dimensions that lie evenly in memory is cut
+ * anew; 0 where a dimension would reach over two of them. */
+static int cut_anew(PyArrayObject *a, struct window *w)
+{
+    npy_intp row[NPY_MAXDIMS], run = 1, taken = 1, step = PyArray_ITEMSIZE(a);
+    const npy_intp *old = PyArray_DIMS(a);
+    int at = w->ndim - 1, d = PyArray_NDIM(a) - 1;
+    steps_of(a, row);
+    if (d >= 0) step = row[d];
+    else while (at >= 0) w->strides[at--] = step;
+    for (; d >= 0; d--) {
+        run *= old[d];
+        if (d && (old[d - 1] == 1 || row[d - 1] == run * step)) continue;
+        for (; at >= 0 && (taken < run || w->shape[at] == 1); at--) w->strides[at] = taken * step, taken *= w->shape[at];
+        if (taken != run) return 0;
+        if (d) step = row[d - 1], run = taken = 1;
+    }
+    return at < 0;
+}
+
 static PyObject *viewed(PyArrayObject *a, PyObject *const *args)
 {
     struct window w = {.ndim = read_sizes(args[1], w.shape), .data = PyArray_BYTES(a)};
     const npy_intp size = PyArray_SIZE(a);
     npy_intp known = 1;
-    int free = -1, ones = 0;
-    if (w.ndim < 0 || !PyArray_IS_C_CONTIGUOUS(a)) return NULL;
+    int free = -1;
+    if (w.ndim < 0) return NULL;
     for (int d = 0; d < w.ndim; d++) {
         if (!w.shape[d] || (w.shape[d] < 0 && free >= 0) || (w.shape[d] > 0 && known > size)) return NULL;
         if (w.shape[d] < 0) free = d;
@@ -236,15 +256,7 @@ static PyObject *viewed(PyArrayObject *a, PyObject *const *args)
     }
     if (free >= 0 ? size % known : size != known) return NULL;
     if (free >= 0) w.shape[free] = size / known;
-    for (int d = 0; d < w.ndim; d++) ones |= w.shape[d] == 1;
-    if (w.ndim == PyArray_NDIM(a) && PyArray_CompareLists(w.shape, PyArray_DIMS(a), w.ndim)) {
-        if (ones) return NULL;
-        memcpy(w.strides, PyArray_STRIDES(a), w.ndim * sizeof *w.strides);
-    } else {
-        if (ones && PyArray_BASE(a) && (!PyArray_NDIM(a) || PyArray_STRIDE(a, PyArray_NDIM(a) - 1) != PyArray_ITEMSIZE(a))) return NULL;
-        rows_of(w.shape, w.ndim, PyArray_ITEMSIZE(a), w.strides);
-    }
-    return make(a, &w);
+    return cut_anew(a, &w) ? make(a, &w) : NULL;
 }
 
 static PyObject *unsqueezed(PyArrayObject *a, PyObject *const *args)

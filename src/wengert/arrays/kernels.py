@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from .plain.arithmetic import COSTS
@@ -118,6 +119,13 @@ def set_num_threads(count: int) -> None:
 def get_num_threads() -> int:
     """Return the number of threads that native kernels may use."""
     return _native.get_num_threads() if _native is not None else 1
+
+
+def with_numbers(kernel: Any, numbers: Callable[..., Any]) -> Any:
+    """``kernel``, for the option ``numbered`` of an operator: ``numbers`` makes its numbers of the operator's, a tuple,
+    or None where the forward has to say something.
+    """
+    return SimpleNamespace(quick=(kernel.quick, numbers)) if hasattr(kernel, "quick") else kernel
 
 
 def plain(name: str) -> Callable[..., Any]:

@@ -43,10 +43,14 @@ def finish(array: Any, requires_grad: bool = False, where: Any = None) -> Tensor
     t = Tensor._wg_wrap(array)
     if modes().inference:
         t._wg_vc = INFERENCE_VERSION
-    if requires_grad:
-        if array.dtype.kind not in "fcVW":
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        meta_of(t).requires_grad = True
+    return required(t) if requires_grad else t
+
+
+def required(t: Tensor) -> Tensor:
+    """``t``, a new leaf, for which gradients are asked."""
+    if t._wg_data.dtype.kind not in "fcVW":
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    meta_of(t).requires_grad = True
     return t
 
 
@@ -103,6 +107,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     >>> torch.tensor(2.5, dtype=torch.float64, requires_grad=True)
     tensor(2.5000, dtype=torch.float64, requires_grad=True)
     """
+    found = everyday.listed(data, dtype, None, device, False, pin_memory)
+    if found is not NotImplemented:
+        return required(found) if requires_grad else found
     where = placed(device, data if isinstance(data, Tensor) else None)
     if isinstance(data, Tensor):
         warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -117,6 +124,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """``data`` as a tensor, sharing memory and history where possible."""
+    found = everyday.listed(data, dtype, None, device, False)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     where = placed(device)
     d = None if dtype is None else np_dtype(dtype)
     if isinstance(data, Tensor):

@@ -21,8 +21,8 @@ def _not_native(*args: Any) -> Any:
     return NotImplemented
 
 
-filled, full, identity, counted, spaced, logspaced, drawn, chosen = (getattr(_native, name, _not_native)
-    for name in ("filled", "full", "identity", "counted", "spaced", "logspaced", "drawn", "chosen"))
+filled, full, identity, counted, listed, spaced, logspaced, drawn, chosen = (getattr(_native, name, _not_native)
+    for name in ("filled", "full", "identity", "counted", "listed", "spaced", "logspaced", "drawn", "chosen"))
 draw_in: Any = getattr(_native, "draw_in", lambda *args: False)
 UNIFORM, NORMAL, INTEGERS, ORDER, TRUTHS, WAITS, CAUCHY, LOG_NORMAL, TRIALS = range(9)  # kinds of random numbers
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import uninitialized
 from ..arrays.layouts import format_name, format_strides, is_in_format, seems
-from ..graph.modes import modes
+from ..graph.modes import RECORD, SILENT, modes
 from ..ops.errors import must_be
 from ..tensor import classes, types
 from ..tensor.autograd_meta import bump, check_normal, requires_grad
@@ -26,12 +26,22 @@ from .places import described
 from .sizes import shape_of, sizes_given
 
 
+def _is_its_own(t: Any) -> bool:
+    """Whether ``t`` is a plain tensor with a writable array, no view and of no history."""
+    return (type(t) in classes.PLAIN and t._wg_meta is None and t._wg_edge is None and type(t._wg_vc) is list
+        and type(t._wg_data) is np.ndarray and t._wg_data.flags.writeable)
+
+
 def _in_place(name: str) -> Any:
     """``x.name_()`` for the view operator ``name``: the tensor becomes that view, which counts as a write."""
     op = as_strided if name == "as_strided" else function(name)
 
     def become(self: Any, *args: Any, **kwargs: Any) -> Tensor:
         m = modes()
+        if (m is RECORD or m is SILENT) and _is_its_own(self) and (name != "t" or self._wg_data.ndim <= 2):
+            self._wg_data = op(self, *args, **kwargs)._wg_data
+            self._wg_vc[0] += 1
+            return self
         if m.grad_scope is not None:
             m.grad_scope.check(self, name + "_")
         if classes.mapping is not None and classes.mapping.holds_batched((self,)):

@@ -63,7 +63,7 @@ def relu(input: Array):
 
 
 @operator(grad=dict(input=lambda F, g, input: F.hardtanh_grad(g, input, 0, 6)), inplace=True,
-          node="HardtanhBackward0")
+          numbered=K.with_numbers(K.hardtanh, lambda: (0, 6)), node="HardtanhBackward0")
 def relu6(input: Array):
     """``min(max(x, 0), 6)``."""
     return _within(input, 0, 6)
@@ -81,7 +81,7 @@ def _within(input: Any, low: Any, high: Any) -> Any:
 
 
 @operator(grad=dict(input=lambda F, g, input, min_val, max_val: F.hardtanh_grad(g, input, min_val, max_val)),
-          inplace=True)
+          numbered=K.with_numbers(K.hardtanh, lambda low, high: (low, high) if low <= high else None), inplace=True)
 def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
     """``x`` kept within [``min_val``, ``max_val``]."""
     return _within(input, min_val, max_val)
@@ -115,7 +115,8 @@ def elu_grad(F, g, input, alpha, scale, input_scale):
     return g * F.where(input <= 0, below, scale)
 
 
-@operator(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0)), inplace=True)
+@operator(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0)), inplace=True,
+          numbered=K.with_numbers(K.elu, lambda alpha: (alpha, 1.0, 1.0)))
 def elu(input: Array, alpha=1.0):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``. Clevert et al., 2015."""
     return _elu(input, alpha, 1.0, 1.0)
@@ -126,13 +127,14 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804
 
 
 @function(grad=dict(input=lambda F, g, input: F.elu_grad(g, input, _SELU_ALPHA, _SELU_SCALE, 1.0)), inplace=True,
-          node="EluBackward0")
+          numbered=K.with_numbers(K.elu, lambda: (_SELU_ALPHA * _SELU_SCALE, _SELU_SCALE, 1.0)), node="EluBackward0")
 def selu(input: Array):
     """The self-normalising exponential linear unit."""
     return _elu(input, _SELU_ALPHA, _SELU_SCALE, 1.0)
 
 
-@function(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0 / alpha)), inplace=True)
+@function(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0 / alpha)), inplace=True,
+          numbered=K.with_numbers(K.elu, lambda alpha: (alpha, 1.0, 1.0 / alpha) if alpha > 0 else None))
 def celu(input: Array, alpha=1.0):
     """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``. Barron, 2017."""
     if alpha == 0:
@@ -272,14 +274,15 @@ def hardswish(input: Array):
     return K.hardswish(floating("hardswish_cpu", input))
 
 
-@operator(grad=dict(input=lambda F, g, input, lambd: F.hardshrink_grad(g, input, lambd)),
+@operator(grad=dict(input=lambda F, g, input, lambd: F.hardshrink_grad(g, input, lambd)), numbered=K.hardshrink,
     places=("torch", "Tensor", "functional"))
 def hardshrink(input: Array, lambd=0.5):
     """``x`` outside [-lambd, lambd], else 0."""
     return K.hardshrink(floating("hardshrink_cpu", input), lambd)
 
 
-@operator(grad=dict(input=lambda F, g, input, lambd: F.softshrink_grad(g, input, lambd)))
+@operator(grad=dict(input=lambda F, g, input, lambd: F.softshrink_grad(g, input, lambd)),
+    numbered=K.with_numbers(K.softshrink, lambda lambd: (lambd,) if lambd >= 0 else None))
 def softshrink(input: Array, lambd=0.5):
     """``x`` moved towards 0 by ``lambd``, 0 within."""
     _check_not_negative(floating("softshrink_check", input).dtype, lambd)
@@ -293,7 +296,7 @@ def _check_not_negative(d: Any, lambd: float) -> None:
 
 
 @operator(grad=dict(input=lambda F, g, input, threshold: F.threshold_grad(g, input, threshold)), inplace=True,
-          places=("torch",))
+          numbered=K.threshold, places=("torch",))
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
     limit, instead = _comparable(input, threshold, "threshold"), _comparable(input, value, "value")

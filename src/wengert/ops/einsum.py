@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import combinations
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .operator import family
 from .refusals import same_width, unsupported
+
+if TYPE_CHECKING:
+    from .steps import Steps
 
 _, composite = family("torch")
 
@@ -30,14 +33,48 @@ def einsum(F, *args):
     tensor([21., 43.])
     """
     equation, operands = _arguments(args)
-    shapes = tuple(tuple(x.shape) for x in operands)
-    strategy = None if len(shapes) < 3 else ORDER["strategy"] if ORDER["enabled"] else "left"
+    strategy = None if len(operands) < 3 else ORDER["strategy"] if ORDER["enabled"] else "left"
+    return F.contracted(list(operands), equation, strategy)
+
+
+def _known_plan(equation: str, shapes: tuple[tuple[int, ...], ...], strategy: str | None) -> tuple[Any, Any, Any]:
     plan = _plans.get((equation, shapes, strategy))
     if plan is None:
         if len(_plans) > 500:
             _plans.clear()
         plan = _plans[equation, shapes, strategy] = _plan(equation, shapes, strategy)
-    prepare, steps, last = plan
+    return plan  # type: ignore[no-any-return]
+
+
+def _in_steps(shapes: tuple[tuple[int, ...], ...], equation: str, strategy: str | None) -> Steps | None:
+    """The plan as steps, for operands that have numbers."""
+    prepare, steps, last = _known_plan(equation, shapes, strategy)
+    made: list[Any] = []
+
+    def add(name: str, places: Any, *values: Any) -> int:
+        made.append((name, places, *values))
+        return len(shapes) + len(made) - 1
+
+    def carry(place: int, todo: Any) -> int:
+        for name, *values in todo:
+            place = add(name, place, *values)
+        return place
+
+    row = [carry(i, todo) for i, todo in enumerate(prepare)]
+    for i, j, left, right, multiply, after in steps:
+        b, a = row.pop(j), row.pop(i)
+        a, b = carry(a, left), carry(b, right)
+        pair = (b, a) if multiply is _turned else (a, b)
+        row.append(carry(add("mul" if multiply is _elementwise else "matmul", pair), after))
+    carry(row[0], last)
+    return tuple(made) if made and not any(0 in shape for shape in shapes) else None
+
+
+@composite(places=(), plan=(("diagonal", "matmul", "mul", "permute", "reshape", "squeeze", "sum", "unsqueeze"),
+    _in_steps))
+def contracted(F, operands, equation, strategy):
+    """The sums of products of ``operands`` that ``equation`` says, in the order of ``strategy``."""
+    prepare, steps, last = _known_plan(equation, tuple([tuple(x.shape) for x in operands]), strategy)
     row = [_carry(F, x, todo) if todo else x for x, todo in zip(operands, prepare)]
     for i, j, left, right, multiply, after in steps:
         b, a = row.pop(j), row.pop(i)
