@@ -488,8 +488,31 @@ static PyObject *chosen(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return delivered((PyObject *)made, &s);
 }
 
+/* Take the two numbers of a kind for a type; 0 where they are refused, or more is to be said of them. */
+static int take_numbers(struct draw *what, int type, double a, double b)
+{
+    const int single = type == NPY_FLOAT;
+    const double most = single ? 1e38 : 1e300, exact = single ? 0x1p24 : 0x1p53;
+    if (!(fabs(a) < most) || !(fabs(b) < most)) return 0;
+    what->mean = a, what->std = b;
+    switch (what->kind) {
+    case DRAW_UNIFORM: what->std = single ? (double)((float)b - (float)a) : b - a; return a <= b;
+    case DRAW_NORMAL: return b >= 0;
+    case DRAW_TRUTHS: return a >= 0 && a <= 1;
+    case DRAW_WAITS: return a > 0;
+    case DRAW_CAUCHY: return b > 0;
+    case DRAW_LOG_NORMAL: return b > 0;
+    case DRAW_TRIALS: return a > 0 && a < 1;
+    case DRAW_INTEGERS: /* which the type holds, all of them */
+        what->base = (uint64_t)(int64_t)a, what->divisor = (uint64_t)((int64_t)b - (int64_t)a);
+        return a < b && (type == NPY_INT64 || (fabs(a) < exact && fabs(b) < exact));
+    }
+    return 0;
+}
+
 /* drawn(kind, low, high, generator, sizes, dtype, layout, device, requires_grad, ...): uniform numbers in [0, 1), normal ones, integers in
- * [low, high), or those below the length in a random order, by the kind; sizes: a tuple, or a tensor whose shape and type is meant */
+ * [low, high), or those below the length in a random order, by the kind; low and high: of normal numbers their mean and deviation, or
+ * None; sizes: a tuple, or a tensor whose shape and type is meant */
 static PyObject *drawn(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     struct state s;
@@ -499,19 +522,24 @@ static PyObject *drawn(PyObject *module, PyObject *const *args, Py_ssize_t count
     if (count < 9 || !known.types || !usual(args + 6, count - 6) || !PyLong_CheckExact(args[0])) NOT_HANDLED();
     struct draw what = {.kind = (int)PyLong_AsLong(args[0]), .std = 1};
     PyObject *generator = generator_given(args[3]);
+    PyArrayObject *like = at.tensor && has_array(args[4]) ? (PyArrayObject *)SLOT(args[4], at.data) : NULL;
     const int whole_numbers = what.kind == DRAW_INTEGERS || what.kind == DRAW_ORDER;
-    const int ndim = read_sizes(args[4], !whole_numbers, shape);
+    const int ndim = !like ? read_sizes(args[4], !whole_numbers, shape) : PyArray_IS_C_CONTIGUOUS(like) ? PyArray_NDIM(like) : -1;
     if (ndim < 0 || !generator || !unmapped()) NOT_HANDLED();
+    if (like) memcpy(shape, PyArray_DIMS(like), ndim * sizeof *shape);
     for (int i = 0; i < ndim; i++) total *= shape[i];
     if (total < 1 + (what.kind == DRAW_ORDER) || total > DRAWN) NOT_HANDLED();
-    if (what.kind == DRAW_INTEGERS) {
-        int whole[2];
-        double low, high;
-        if (!number_of(args[1], &low, &whole[0]) || !number_of(args[2], &high, &whole[1]) || !whole[0] || !whole[1] || !(low < high)) NOT_HANDLED();
-        what.base = (uint64_t)(int64_t)low, what.divisor = (uint64_t)((int64_t)high - (int64_t)low);
-    }
-    d = whole_numbers && args[5] == Py_None ? PyArray_DescrFromType(NPY_INT64) : type_of(args[5]);
-    if (!d || (whole_numbers ? d->type_num != NPY_INT64 : d->type_num != NPY_FLOAT && d->type_num != NPY_DOUBLE) || !read_state(&s)) {
+    double numbers[2] = {0, 0};
+    int whole[2] = {1, 1};
+    const int given = args[1] != Py_None;
+    for (int i = 0; given && i < 2; i++)
+        if (!number_of(args[1 + i], &numbers[i], &whole[i])) NOT_HANDLED();
+    if (what.kind == DRAW_INTEGERS && !(given && whole[0] && whole[1])) NOT_HANDLED();
+    if (args[5] != Py_None || !(like || whole_numbers)) d = type_of(args[5]);
+    else d = like ? (PyArray_Descr *)Py_NewRef((PyObject *)PyArray_DESCR(like)) : PyArray_DescrFromType(NPY_INT64);
+    const int type = d ? d->type_num : -1, floating = type == NPY_FLOAT || type == NPY_DOUBLE;
+    const int holds = what.kind == DRAW_ORDER ? type == NPY_INT64 : floating || (type == NPY_INT64 && what.kind == DRAW_INTEGERS);
+    if (!holds || (given && !take_numbers(&what, type, numbers[0], numbers[1])) || !read_state(&s)) {
         Py_XDECREF(d);
         NOT_HANDLED();
     }
@@ -527,27 +555,6 @@ struct fill_job {
     struct draw what;
 };
 
-/* Take the two numbers of a kind for a floating type; 0 where they are refused, or more is to be said of them. */
-static int take_numbers(struct draw *what, int single, double a, double b)
-{
-    const double most = single ? 1e38 : 1e300, exact = single ? 0x1p24 : 0x1p53;
-    if (!(fabs(a) < most) || !(fabs(b) < most)) return 0;
-    what->mean = a, what->std = b;
-    switch (what->kind) {
-    case DRAW_UNIFORM: what->std = single ? (double)((float)b - (float)a) : b - a; return a <= b;
-    case DRAW_NORMAL: return b >= 0;
-    case DRAW_TRUTHS: return a >= 0 && a <= 1;
-    case DRAW_WAITS: return a > 0;
-    case DRAW_CAUCHY: return b > 0;
-    case DRAW_LOG_NORMAL: return b > 0;
-    case DRAW_TRIALS: return a > 0 && a < 1;
-    case DRAW_INTEGERS: /* which the type holds, all of them */
-        what->base = (uint64_t)(int64_t)a, what->divisor = (uint64_t)((int64_t)b - (int64_t)a);
-        return a < b && fabs(a) < exact && fabs(b) < exact;
-    }
-    return 0;
-}
-
 static int filled_randomly(PyArrayObject *out, void *context)
 {
     struct fill_job *job = context;
@@ -555,7 +562,7 @@ static int filled_randomly(PyArrayObject *out, void *context)
     const int type = PyArray_TYPE(out);
     if (type != NPY_FLOAT && type != NPY_DOUBLE && !(type == NPY_INT64 && what->kind == DRAW_INTEGERS)) return 0;
     if (!PyArray_ISCARRAY(out) || !PyArray_SIZE(out) || PyArray_SIZE(out) > DRAWN) return 0;
-    if (job->chances ? !PyArray_SAMESHAPE(job->chances, out) || !take_chances(what, job->chances) : !take_numbers(what, type == NPY_FLOAT, job->a, job->b)) return 0;
+    if (job->chances ? !PyArray_SAMESHAPE(job->chances, out) || !take_chances(what, job->chances) : !take_numbers(what, type, job->a, job->b)) return 0;
     const int done = draw_into(out, job->generator, what);
     return PyErr_Occurred() ? -1 : done;
 }

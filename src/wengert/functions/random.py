@@ -197,6 +197,10 @@ def _like(draw: Any, generator: Any, input: Tensor, dtype: Any, device: Any, req
 def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         memory_format: Any = None, generator: Any = None) -> Tensor:
     """Uniform numbers in [0, 1) in the shape and type of ``input``."""
+    found = everyday.drawn(everyday.UNIFORM, None, None, generator, input, dtype, layout, device, requires_grad,
+        memory_format)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     return _like(lambda g, s, d, _: g.uniform(s, d), generator, input, dtype, device, requires_grad, memory_format)
 
 
@@ -204,6 +208,10 @@ def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         memory_format: Any = None, generator: Any = None) -> Tensor:
     """Normal numbers in the shape and type of ``input``."""
+    found = everyday.drawn(everyday.NORMAL, None, None, generator, input, dtype, layout, device, requires_grad,
+        memory_format)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     return _like(lambda g, s, d, whole: g.normal(s, d, contiguous=whole), generator, input, dtype, device,
         requires_grad, memory_format)
 
@@ -213,6 +221,10 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
         device: Any = None, requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:
     """Integers in [low, high) in the shape and type of ``input``."""
     low, high = _limits(list(args), low, high)
+    found = everyday.drawn(everyday.INTEGERS, low, high, generator, input, dtype, layout, device, requires_grad,
+        memory_format)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
     return _like(lambda g, s, d, _: g.randint(low, high, s, d), generator, input, dtype, device,
         requires_grad, memory_format)
 
@@ -220,8 +232,10 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
         dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal numbers; ``mean`` and ``std`` are numbers (then ``size`` is needed) or tensors."""
-    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
-    if not tensors:
+    found = everyday.drawn(everyday.NORMAL, mean, std, generator, size, dtype, layout, device, requires_grad, out)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:
             kinds = f"({type(mean).__name__}, {type(std).__name__})"
             raise TypeError(f"normal() received an invalid combination of arguments - got {kinds}, but two numbers "
@@ -247,11 +261,14 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
         if bool((std._wg_data < 0).any()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     shapes = [t._wg_data.shape for t in tensors]
-    message = broadcast_message(shapes)
-    if message is not None:
-        raise RuntimeError(message)
+    shape = shapes[0]
+    if shape != shapes[-1]:
+        message = broadcast_message(shapes)
+        if message is not None:
+            raise RuntimeError(message)
+        shape = np.broadcast_shapes(*shapes)
     d = dt.result([t._wg_data for t in tensors]) if out is None else out._wg_data.dtype
-    noise = stream_of(generator, tensors[0]).normal(np.broadcast_shapes(*shapes), d)
+    noise = stream_of(generator, tensors[0]).normal(shape, d)
     mean, std = (on_cpu(x._wg_data) if isinstance(x, Tensor) else x for x in (mean, std))
     found, where = np.asarray(noise * std + mean).astype(d), placed(None, tensors[0])
     if out is not None or not any(t.requires_grad for t in tensors):
