@@ -154,7 +154,7 @@ typedef struct {
     PyObject *plan, *plans;               /* the arguments of the operator after the tensors, from shapes and ours; those that are known */
     int others;                           /* parameters that are tensors, or None, which the operator is given as they are */
     int steps;                            /* 0, or the plan gives operators in a row; ROWS_ONLY: of tensors that lie row by row; OF_KIND: it is given
- * the character of the first one's type, too */
+ * the characters of their types, too */
     int exact;                            /* whether the operator's node is the composite's */
 } Composed;
 
@@ -372,13 +372,15 @@ static PyObject *walked(Composed *self, PyObject *first, PyObject *const *given)
     PyObject *values[MOST_VALUES + 1], *facts[MOST_PARAMS + 1] = {NULL}, *found = NULL, *steps = NULL;
     int count, k = 0;
     PyObject *shapes = shapes_of(self, first, values, &count);
+    char kinds[MOST_VALUES];
+    const int tensors = count;
     for (; shapes && k < self->count; k++) {
         if (k < self->others) values[count++] = given[k];
         if (!(facts[k] = k < self->others ? shape_at_first(self, given[k]) : frozen(given[k]))) break;
     }
     if (shapes && k == self->count && self->steps == OF_KIND) {
-        const char kind = PyArray_DESCR((PyArrayObject *)SLOT(values[0], at.data))->type;
-        if ((facts[k] = PyUnicode_FromStringAndSize(&kind, 1))) k++;
+        for (int i = 0; i < tensors; i++) kinds[i] = PyArray_DESCR((PyArrayObject *)SLOT(values[i], at.data))->type;
+        if ((facts[k] = PyUnicode_FromStringAndSize(kinds, tensors))) k++;
     }
     if (shapes && k == facts_of(self)) steps = plan_of(self, shapes, facts);
     if (steps && PyTuple_CheckExact(steps)) {
@@ -466,7 +468,7 @@ static PyTypeObject ComposedType = {
  * `plan`: None, or the operator's name (None: the function gives it first) and a function; `exact`: whether its node is the composite's, too; `others`: how many parameters
  * after the first are tensors; `steps`: 0, or the function gives operators in a row: a tuple of (name, the places of values, further
  * arguments ...), where the tensors have the first places and results the next (a list of places: one argument, a list), the last perhaps
- * (None, the places of a tuple of results). 2: only of tensors that lie row by row; 3: the function is given the character of the first one's type last */
+ * (None, the places of a tuple of results). 2: only of tensors that lie row by row; 3: the function is given the characters of their types last */
 static PyObject *composed(PyObject *module, PyObject *args)
 {
     const char *name, *target = NULL;

@@ -129,13 +129,34 @@ PyObject *fitting_product(kernel f, PyArrayObject *a, PyObject *const *args, int
 /* mm(input, mat2) */
 static PyObject *of_matrices(PyArrayObject *a, PyObject *const *args) { return fitting_product(matmul, a, args, 2); }
 
+/* dot(input, tensor), mv(input, vec): by BLAS, as NumPy has it */
+static PyObject *with_vector(PyArrayObject *a, PyObject *const *args, int dims)
+{
+    if (PyArray_NDIM(a) != dims || !is_real_like(a, args[1], 1) || PyArray_DIM(a, dims - 1) != PyArray_DIM((PyArrayObject *)args[1], 0)) return NULL;
+    return PyArray_MatrixProduct2((PyObject *)a, args[1], NULL);
+}
+static PyObject *of_vectors(PyArrayObject *a, PyObject *const *args) { return with_vector(a, args, 1); }
+static PyObject *of_matrix(PyArrayObject *a, PyObject *const *args) { return with_vector(a, args, 2); }
+
+/* linalg_cross(input, other, dim) */
+static PyObject *crossed(PyArrayObject *a, PyObject *const *args)
+{
+    const int ndim = PyArray_NDIM(a);
+    const long dim = PyLong_CheckExact(args[2]) ? PyLong_AsLong(args[2]) : ndim;
+    if (dim < -ndim || dim >= ndim || PyErr_Occurred()) return NULL;
+    PyObject *axis = PyLong_FromLong(dim < 0 ? dim + ndim : dim), *const row[] = {(PyObject *)a, args[1], axis};
+    PyObject *found = axis ? answer_of(cross, row, 3) : NULL;
+    Py_XDECREF(axis);
+    return found;
+}
+
 view_forward direct_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
         {"avg_pool_windows", averages}, {"max_pool_windows", largest}, {"max_pool_values", largest_values}, {"unfold_columns", windows},
         {"softmax", weights}, {"log_softmax", log_weights}, {"topk", top}, {"sum", summed}, {"sum_dim", summed}, {"mean", averaged},
         {"mean_dim", averaged}, {"prod", multiplied}, {"prod_dim", multiplied}, {"nansum", numbers_summed},
-        {"searchsorted", search_forward}, {"bucketize", bucket_forward}, {"mm", of_matrices}, {"linalg_vector_norm", length_of}};
+        {"searchsorted", search_forward}, {"bucketize", bucket_forward}, {"mm", of_matrices}, {"dot", of_vectors}, {"mv", of_matrix}, {"linalg_cross", crossed}, {"linalg_vector_norm", length_of}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;

@@ -404,7 +404,7 @@ DEFINE_CROSS(float, f32)
 DEFINE_CROSS(double, f64)
 
 /* cross(x, y, axis) -> the cross products along the axis, of length 3 */
-static PyObject *cross(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *cross(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");

@@ -353,6 +353,10 @@ static PyObject *clamped(PyArrayObject *a, PyObject *const *args)
     return (PyObject *)y;
 }
 
+/* clamp_min(input, min), clamp_max(input, max) */
+static PyObject *clamped_below(PyArrayObject *a, PyObject *const *args) { return clamped(a, (PyObject *const[]){args[0], args[1], Py_None}); }
+static PyObject *clamped_above(PyArrayObject *a, PyObject *const *args) { return clamped(a, (PyObject *const[]){args[0], Py_None, args[1]}); }
+
 /* Whether a limit is an array as `a` is; its numbers. */
 static int is_limit_of_each(PyArrayObject *a, PyObject *given, const void **limit)
 {
@@ -702,7 +706,7 @@ static PyObject *embedded(PyArrayObject *a, PyObject *const *args)
 view_forward writing_forward_of(PyObject *name)
 {
     static const struct { const char *name; view_forward forward; } known[] = {
-        {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"clamp", clamped}};
+        {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"clamp", clamped}, {"clamp_min", clamped_below}, {"clamp_max", clamped_above}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return masking_forward_of(name);
@@ -713,7 +717,7 @@ view_forward early_forward_of(PyObject *name)
     static const struct { const char *name; view_forward forward; } known[] = {
         {"max_all", largest}, {"min_all", least}, {"argmax", largest_place}, {"argmin", least_place},
         {"var", variance}, {"std", deviation}, {"var_mean", variance_and_mean}, {"std_mean", deviation_and_mean}, {"amax", largest_along}, {"amin", least_along}, {"gather", gathered}, {"roll", rolled},
-        {"clamp", clamped}, {"clamp_tensor", clamped_each}, {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"one_hot", one_hot}, {"pad_reflect2", reflected},
+        {"clamp", clamped}, {"clamp_min", clamped_below}, {"clamp_max", clamped_above}, {"clamp_tensor", clamped_each}, {"scatter", scattered}, {"scatter_value", scattered}, {"scatter_add", scatter_added}, {"one_hot", one_hot}, {"pad_reflect2", reflected},
         {"pad_replicate2", replicated}, {"aminmax", least_and_largest}, {"heaviside", step}, {"diag_embed", embedded}, {"all", all_of}, {"any", any_of}, {"cast", cast}, {"bmm", products},
         {"trace", trace_forward}, {"bincount", bincount_forward}, {"histc", histc_forward}, {"repeat_places", repeat_places_forward}, {"unique_consecutive", runs_forward}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -223,16 +223,23 @@ def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.
 
 
 _FEW = 1024  # elements of a matrix whose places are remembered: models ask for the same again and again
-_few_places = lru_cache(64)(K.triangle_places)
+
+
+def _places(name: str, lower: bool, row: int, col: int, offset: int, dtype: Any) -> np.ndarray:
+    d = _triangle(name, row, col, offset, dtype)
+    return K.triangle_places(int(row), int(max(-row, min(offset, col))), int(col), lower).astype(d, copy=False)
+
+
+_few_places = lru_cache(64)(_places)
 
 
 def _indices(name: str, lower: bool, part: str) -> Any:
     def indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
             pin_memory: bool = False) -> Tensor:
-        d = _triangle(name, row, col, offset, dtype)
-        of = _few_places if row * col <= _FEW else K.triangle_places
-        places = of(int(row), int(max(-row, min(offset, col))), int(col), lower)
-        return finish(places.astype(d, copy=of is _few_places), False, placed(device))
+        few = type(row) is type(col) is type(offset) is int and 0 <= row * col <= _FEW
+        found = _few_places(name, lower, row, col, offset, dtype).copy() if few else _places(name, lower, row, col,
+            offset, dtype)
+        return finish(found, False, placed(device))
 
     return described(indices, name, f"Indices ``(2, n)`` of the {part} triangle of a ``row`` by ``col`` matrix.")
 

@@ -123,12 +123,20 @@ def block_diag(tensors: Arrays):
 # -- broadcasting together ---------------------------------------------------------------------------------------------
 
 
-def _several(tensors: Any) -> list[Any]:
+def several(tensors: Any) -> list[Any]:
     """``f(a, b)`` and ``f([a, b])`` alike."""
     return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
 
 
-@composite(places=("torch",))
+def _together(shapes: tuple[tuple[int, ...], ...]) -> Any:
+    """The steps to views of their common shape."""
+    shape = common_shape(*shapes)
+    wider = [i for i, s in enumerate(shapes) if s != shape]
+    places = [len(shapes) + wider.index(i) if i in wider else i for i in range(len(shapes))]
+    return (*[("expand", i, shape) for i in wider], (None, tuple(places)))
+
+
+@composite(places=("torch",), plan=(("expand",), _together))
 def broadcast_tensors(F, *tensors):
     """Views of all tensors in their common shape.
 
@@ -136,12 +144,37 @@ def broadcast_tensors(F, *tensors):
     >>> a.shape, b.shape
     (torch.Size([3, 2]), torch.Size([3, 2]))
     """
-    row = _several(tensors)
+    row = several(tensors)
     shape = common_shape(*(x.shape for x in row))
     return tuple(x if tuple(x.shape) == shape else F.expand(x, shape) for x in row)
 
 
-@composite(places=("torch",))
+def _meshes(shapes: tuple[tuple[int, ...], ...], indexing: Any, kinds: str) -> Any:
+    """The steps to a grid's coordinates, of vectors of one type."""
+    if indexing not in (None, "ij", "xy") or any(len(s) > 1 for s in shapes) or kinds != kinds[0] * len(kinds):
+        return None
+    n, steps, places = len(shapes), [], []
+    turn = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else range(n)
+    whole = tuple((shapes[i] or (1,))[0] for i in turn)
+    for i, at in enumerate(turn):
+        steps += [("reshape", i, tuple(whole[at] if k == at else 1 for k in range(n))),
+            ("expand", n + 2 * i, whole)]
+        places.append(n + 2 * i + 1)
+    return (*steps, (None, tuple(places)))
+
+
+def _combined(shapes: tuple[tuple[int, ...], ...], kinds: str) -> Any:
+    if len(shapes) < 2 or any(len(s) != 1 for s in shapes):
+        return None
+    grid = _meshes(shapes, "ij", kinds)
+    if grid is None:
+        return None
+    n = len(shapes)
+    flat = [("reshape", place, (-1,)) for place in grid[-1][1]]
+    return (*grid[:-1], *flat, ("stack", [3 * n + i for i in range(n)], 1))
+
+
+@composite(places=("torch",), plan=(("expand", "reshape"), _meshes, "kind"))
 def meshgrid(F, *tensors, indexing=None):
     """The coordinates of a grid: each vector spread over all the others' dimensions, as views.
 
@@ -152,7 +185,7 @@ def meshgrid(F, *tensors, indexing=None):
     tensor([[3, 4, 5],
             [3, 4, 5]])
     """
-    row = _several(tensors)
+    row = several(tensors)
     if not row:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing not in (None, "ij", "xy"):
@@ -173,7 +206,7 @@ def meshgrid(F, *tensors, indexing=None):
     return tuple(grids)
 
 
-@composite(places=("torch",))
+@composite(places=("torch",), plan=(("expand", "reshape", "stack"), _combined, "kind"))
 def cartesian_prod(F, *tensors):
     """All combinations of one element from each vector, a row each.
 
@@ -183,7 +216,7 @@ def cartesian_prod(F, *tensors):
             [2, 3],
             [2, 4]])
     """
-    row = _several(tensors)
+    row = several(tensors)
     for x in row:
         if x.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
@@ -464,7 +497,12 @@ def diag_embed(input: Array, offset=0, dim1=-2, dim2=-1):
     return diagonal_back.forward(input, tuple(size), offset, a, b)
 
 
-@composite
+_DIAGONALS: dict[int, Any] = {1: lambda offset: (("diag_embed", 0, offset),),
+    2: lambda offset: (("diagonal", 0, offset), ("clone", 1, True))}
+
+
+@composite(plan=(("clone", "diag_embed", "diagonal"),
+    lambda shape, diagonal: _DIAGONALS[len(shape)](diagonal) if len(shape) in _DIAGONALS else None))
 def diag(F, input, diagonal=0):
     """The diagonal of a matrix, or the matrix with this diagonal."""
     if input.ndim == 1:

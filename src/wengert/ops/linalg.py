@@ -493,7 +493,26 @@ def matrix_exp(F, input):
     return F.linalg_matrix_exp(input)
 
 
-@composite
+def _power_steps(shape: tuple[int, ...], n: Any) -> Any:
+    """Those of ``linalg_matrix_power`` for everyday powers."""
+    if type(n) is not int or not 1 < n < 1024 or len(shape) < 2 or shape[-1] != shape[-2]:
+        return None
+    if n <= 3:
+        return (("matmul", (0, 0)), ("matmul", (1, 0)))[: n - 1]
+    steps: list[Any] = []
+    out, square = None, 0
+    while True:
+        if n & 1:
+            steps += [("matmul", (out, square))] if out is not None else []
+            out = square if out is None else len(steps)
+        n >>= 1
+        if not n:
+            return tuple(steps)
+        steps.append(("matmul", (square, square)))
+        square = len(steps)
+
+
+@composite(plan=(("matmul",), _power_steps))
 def linalg_matrix_power(F, A, n):
     """``A`` multiplied with itself ``n`` times, by repeated squaring; a negative ``n`` inverts first."""
     if not isinstance(n, int):
@@ -515,7 +534,7 @@ def linalg_matrix_power(F, A, n):
         A = F.matmul(A, A)
 
 
-@legacy
+@legacy(plan=(("matmul",), _power_steps))
 def matrix_power(F, input, n):
     """``linalg.matrix_power``."""
     return F.linalg_matrix_power(input, n)

@@ -264,7 +264,8 @@ def inner(F, input, other):
     return F.tensordot(input, other, ([-1], [-1]))
 
 
-@composite(aliases=("ger",))
+@composite(aliases=("ger",), plan=(("mul", "view"), lambda a, b: (("view", 0, (a[0], 1)), ("mul", (2, 1)))
+    if len(a) == 1 == len(b) else None, False, 1))
 def outer(F, input, vec2):
     """Outer product ``(n,), (m,) -> (n, m)``."""
     for name, x in (("self", input), ("vec2", vec2)):

@@ -2,8 +2,8 @@
 
 A *plan* of such a composite (``ops/operator.py``), with the names of its operators, makes the steps of the shapes, or
 None. Where its first argument is a list of tensors it gets a tuple of shapes, and tuples for other lists. With a third
-element ``True`` it is made only for tensors that lie row by row, with ``"kind"`` it is also given the character of the
-first tensor's type. The extension remembers the steps and takes them in an
+element ``True`` it is made only for tensors that lie row by row, with ``"kind"`` it is also given the characters of
+the types of the first argument's tensors. The tensors of a composite ``f(*tensors)`` are such a list, too. The extension remembers the steps and takes them in an
 everyday call (``native/composed.c``), of tensors that hold no truth values; ``taken`` is their definition.
 """
 

@@ -55,18 +55,20 @@ class Exchange(Members):
         """The value of a one-element tensor as a Python number."""
         if type(self) is classes.Batched_:  # by the function of the class
             return self.item()
-        if self._wg_data.size != 1:
-            raise RuntimeError(f"a Tensor with {self._wg_data.size} elements cannot be converted to Scalar")
+        a = self._wg_data
+        if a.size != 1:
+            raise RuntimeError(f"a Tensor with {a.size} elements cannot be converted to Scalar")
+        kind = a.dtype.kind
+        if type(a) is np.ndarray and kind in "fiubc":
+            return a.item()
         if self.is_meta:
             if without_numbers.get():  # a gradient rule branches on it: both branches give the same shapes
-                return self._wg_data.dtype.type(0).item()
+                return a.dtype.type(0).item()
             raise RuntimeError(NO_ITEM)
-        if self._wg_data.dtype.type is np.void:
+        if a.dtype.type is np.void:
             raise NotImplementedError(
-                f"\"_local_scalar_dense_cpu\" not implemented for '{dt.scalar_name(self._wg_data.dtype)}'")
-        value = self._wg_data.item()
-        return (float(value) if self._wg_data.dtype.kind == "V" else complex(value) if self._wg_data.dtype.kind == "W"
-            else value)
+                f"\"_local_scalar_dense_cpu\" not implemented for '{dt.scalar_name(a.dtype)}'")
+        return float(a.item()) if kind == "V" else complex(a.item()) if kind == "W" else a.item()
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers (a number for a 0-d tensor)."""
@@ -135,11 +137,12 @@ class Exchange(Members):
 
     def __float__(self) -> float:
         self._wg_warn_of_scalar()
-        return self._wg_scalar("double").real if self._wg_data.dtype.kind in "cW" else float(self._wg_scalar("double"))
+        value = self._wg_scalar("double")
+        return value.real if type(value) is complex else float(value)
 
     def __int__(self) -> int:
-        return (int(self._wg_scalar("int64_t").real) if self._wg_data.dtype.kind in "cW"
-            else int(self._wg_scalar("int64_t")))
+        value = self._wg_scalar("int64_t")
+        return int(value.real if type(value) is complex else value)
 
     def __complex__(self) -> complex:
         self._wg_warn_of_scalar()

@@ -16,6 +16,7 @@ from ...graph.modes import modes
 from ...graph.node import next_sequence
 from ...ops.errors import must_be
 from ...ops.operator import TABLE
+from ...ops.arrange import several
 from ...ops.spellings import OTHER_NAMES, renamed
 from ...tensor import classes, functions
 from ...tensor.autograd_meta import AccumulateGrad, edge_of, requires_grad
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 native_composed: Any = getattr(getattr(K._native, "_kernels", None), "composed", lambda *args: None)
 
 native_equal: Any = getattr(getattr(K._native, "_kernels", None), "equal", None)
+
+_VARIADIC = 4  # inspect.CO_VARARGS, of a function with *arguments
 
 KNOWN.add(FunctionType)  # as attention is given the function of dropout
 
@@ -79,10 +82,18 @@ def _short_cut(op: Composite, params: tuple[str, ...]) -> Any:
     (target, plan), more = op.plan[:2], op.plan[2:]
     unrecorded, tensors = more[:1] == (True,), more[1] if more[1:] else 0
     if type(target) is tuple:
-        return native_composed(op.name, params, op.defaults, (None, plan), True, tensors,
-            3 if more[:1] == ("kind",) else 1 + unrecorded)
+        code, how = op.define.__code__, 3 if more[:1] == ("kind",) else 1 + unrecorded
+        if code.co_flags & _VARIADIC:
+            named = code.co_varnames[1 : 1 + code.co_kwonlyargcount]
+            return _of_several(native_composed(op.name, ("tensors", *named), op.defaults, (None, plan), True, 0, how))
+        return native_composed(op.name, params, op.defaults, (None, plan), True, tensors, how)
     exact = not unrecorded and op.node in (None, getattr(TABLE.get(target), "node_name", None))
     return native_composed(op.name, params, op.defaults, (target, plan), exact, tensors)
+
+
+def _of_several(native: Any) -> Any:
+    """``native``, a function of a list of tensors, for ``f(a, b)`` and ``f([a, b])``."""
+    return native and (lambda *tensors, **named: native(several(tensors), **named))
 
 
 def first_native(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:
