@@ -12,7 +12,7 @@ import pytest
 import wengert as torch
 from wengert.functions import everyday
 
-NAMES = ("filled", "full", "identity", "counted", "spaced", "logspaced", "drawn", "chosen")
+NAMES = ("filled", "full", "identity", "counted", "listed", "spaced", "logspaced", "drawn", "chosen")
 pytestmark = pytest.mark.skipif(everyday.filled is everyday._not_native, reason="needs the native extension")
 
 OPTIONS = [
@@ -52,7 +52,20 @@ SIZES = [
     (2**40, 2**40),
 ]
 INF, NAN = float("inf"), float("nan")
+DATA = [1, 2.5, True, [1.0, 2], [1, 2], [True, False], [True, 1], [1.0, True], [[1, 2], [3, 4]], [(1.0,), [2]], [[1], [2, 3]],
+    [[1], 2], [], [[]], [[], []], (1.0, 2.0), torch.Size([2, 3]), [1j, 2], [2**63], [-(2**63)], [2**53 + 1, 0.5],
+    [2**53 + 1], 2**53 + 1, [1e300, INF, NAN, -0.0], [[[1.5]]], "ab", ["a"], None, [None], [np.float32(1)], np.arange(2),
+    [torch.tensor(1.5), 2], {"a": 1}, [[1.0, [2.0]]], [3.7, -3.7], [200, -1], range(3)]
 CALLS = {
+    "tensor": [((data,), o) for data in DATA for o in (*OPTIONS, {"dtype": torch.float32, "requires_grad": True})],
+    "as_tensor": [((data,), {key: o[key] for key in o if key in ("dtype", "device")}) for data in DATA for o in OPTIONS],
+    "normal": [
+        (a, o)
+        for a in [(0.0, 1.0, (3,)), (1, 2, (2, 9)), (2.5, 0.1, (16,)), (0, -1.0, (2,)), (0.0, INF, (2,)), (0, 0, [3]),
+            (1.5, 2.0), (0.0, 1.0, 3), (1e39, 1.0, (3,)), ("a", 1.0, (2,)), (0.0, 1.0, (0,)), (0.0, 1.0, ())]
+        for o in OPTIONS
+        if not {"layout", "pin_memory"} & {*o}
+    ],
     "zeros": [(s, o) for s in SIZES for o in (*OPTIONS, {"size": (2,)})],
     "ones": list(product(SIZES, OPTIONS)),
     "full": [
@@ -183,6 +196,23 @@ def test_factories_give_what_their_definitions_give(name, defined):
         assert call() == defined(call), (args, options)
     with torch.inference_mode():
         assert call() == defined(call)
+
+
+@pytest.mark.parametrize("name", ["rand", "randn", "randint"])
+def test_random_numbers_like_others_are_as_defined(name, defined):
+    others = [torch.ones(2, 3), torch.ones(3, 7, dtype=torch.float64), torch.ones(2, 3).t(), torch.arange(3),
+        torch.ones(2, requires_grad=True), torch.ones(()), torch.ones(0, 2), torch.ones(3, device="meta"),
+        torch.ones(3).expand(2, 3), torch.ones(2, dtype=torch.float16), torch.ones(5000), torch.ones(2, dtype=torch.bool)]
+    limits = [(7,), (-5, 9), (0, 2**24), (0, 2**25), (2, 1), (0, 2**60), (0, 2.5)] if name == "randint" else [()]
+    generator = torch.Generator()
+    for other, options, args in product(others, [*OPTIONS, {"memory_format": torch.contiguous_format},
+            {"generator": generator}], limits):
+
+        def like(other=other, options=options, args=args):
+            generator.manual_seed(3)
+            return seen(lambda: getattr(torch, name + "_like")(other, *args, **options))
+
+        assert like() == defined(like), (other, options, args)
 
 
 @pytest.mark.parametrize("name", ["zeros", "ones"])

@@ -49,6 +49,24 @@ CALLS = {
     "linalg_multi_dot": [([(3, 4), (4, 2)],), ([(3, 4), (4, 2), (2, 5)],), ([(4,), (4, 2), (2,)],), ([(4,), (4,)],),
         ([(3, 4), (4, 5), (5, 6), (6, 2)],), ([(3, 4)],), ([(3, 4), (3, 4)],), ([(3, 4), (4,), (4, 2)],),
         ([(2, 3, 4), (4, 2)],)],
+    "outer": [((3,), (4,)), ((3, 2), (2,)), ((0,), (2,)), ((), (3,)), ((1,), (1,))],
+    "diag": [((3,),), ((3,), 1), ((3, 4),), ((3, 4), -1), ((3, 4), 9), ((2, 3, 4),), ((),), ((0,),), ((0, 2),),
+        ((3, 3), 0.5)],
+    "linalg_matrix_power": [((3, 3), n) for n in (-1, 0, 1, 2, 3, 4, 7, 10, True, 2.0)] + [((2, 3, 3), 5),
+        ((3, 4), 2), ((3,), 2), ((0, 0), 3)],
+    "matrix_power": [((3, 3), 2), ((3, 3), 6), ((3, 3), -2), ((3, 4), 2)],
+    "broadcast_tensors": [([(3, 1), (2,)],), ([(3,), (3,)],), ([(3,)],), ([(2,), (3,)],), ([(0, 1), (1, 2)],),
+        ([(), (2, 1), (1, 3)],)],
+    "meshgrid": [([(3,), (2,)],), ([(3,)],), ([(), (2,), (3,)],), ([(2, 2), (3,)],), ([(0,), (2,)],)],
+    "cartesian_prod": [([(3,), (2,)],), ([(3,)],), ([(3,), (), (2,)],), ([(2,), (3,), (2,)],), ([(0,), (2,)],)],
+    "contracted": [([(2, 3), (3, 4)], "ij,jk->ik", None), ([(2, 3), (3, 4)], "ij,jk", None),
+        ([(2, 3), (3, 4)], "ij,jk->ki", None), ([(2, 3, 4), (2, 5, 4)], "bij,bkj->bik", None),
+        ([(2, 3, 4, 2), (2, 5, 4, 2)], "bqhd,bkhd->bhqk", None), ([(3, 3)], "ii", None), ([(3, 3)], "ii->i", None),
+        ([(2, 3)], "ij->ji", None), ([(2, 3)], "ij", None), ([(3,), (3,)], "i,i->i", None), ([(3,), (2,)], "i,j", None),
+        ([(2, 1, 4), (3, 4)], "aij,ij->ai", None), ([(2, 3), (3, 4), (4, 5)], "ij,jk,kl->il", "auto"),
+        ([(2, 3), (3, 4), (4, 5)], "ij,jk,kl->il", "left"), ([(0, 3), (3, 4)], "ij,jk->ik", None),
+        ([(2, 3), (4, 4)], "ij,jk->ik", None), ([(2, 3)], "ij,jk->ik", None), ([(2, 3, 4), (4, 2)], "...i,ij->...j", None),
+        ([(1, 3), (2, 3)], "ij,ij->j", None)],
 }
 CASES = [(name, call) for name, rows in CALLS.items() for call in rows]
 DTYPES = [torch.float32, torch.float64, torch.complex64, torch.int64, torch.bool, torch.bfloat16]
@@ -64,7 +82,7 @@ def made(part, dtype, turned=False):
 
 
 def arguments(name, call, dtype, turned=False):
-    tensors = 2 if name in ("kron", "inner", "tensordot") else 1
+    tensors = 2 if name in ("kron", "inner", "outer", "tensordot") else 1
     return [*(made(part, dtype, turned) for part in call[:tensors]), *call[tensors:]]
 
 
@@ -140,6 +158,19 @@ def test_other_arguments_by_name_and_what_is_no_tensor():
         assert torch.hstack((x, x), out=out) is out and out.shape == (2, 6)
         for wrong in (5, [x, 1], [], x):
             assert told(torch.vstack, (wrong,)) == told(function("vstack").__wrapped__, (wrong,))
+
+
+def test_the_tensors_of_several_and_their_options():
+    x, y = torch.arange(3), torch.arange(2)
+    for _ in range(2):
+        for indexing in ("ij", "xy", "no such", None):
+            for tensors in ((x, y), ([x, y],), (x,), (y, x, y), (x, y.float()), ()):
+                quick = function("meshgrid")
+                assert (told(lambda *a, how=indexing, f=quick: f(*a, indexing=how), tensors)
+                    == told(lambda *a, how=indexing, f=quick.__wrapped__: f(*a, indexing=how), tensors))
+    assert torch.cartesian_prod(x, y).tolist() == torch.cartesian_prod([x, y]).tolist() != []
+    with pytest.raises(RuntimeError, match="same dtype"):
+        torch.cartesian_prod(x, y.float())
 
 
 def test_parts_and_their_tensor_share_memory():

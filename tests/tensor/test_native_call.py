@@ -433,7 +433,15 @@ NUMBERED = {
     "addcmul": lambda: (torch.rand(2, 3), torch.rand(3), torch.rand(2, 1), 2),
     "addcdiv": lambda: (torch.rand(2, 3), torch.rand(2, 3), torch.rand(2, 3), 0.5),
     "leaky_relu": lambda: (torch.rand(2, 3) - 0.5, 0.1),
+    "elu": lambda: (torch.rand(2, 3) - 0.5, 0.7),
+    "selu": lambda: (torch.rand(2, 3) - 0.5,),
+    "celu": lambda: (torch.rand(2, 3) - 0.5, 2),
+    "relu6": lambda: (torch.rand(2, 3) * 9,),
+    "hardtanh": lambda: (torch.rand(2, 3), 0.2, 0.7),
+    "threshold": lambda: (torch.rand(2, 3), 0.5, 2),
     "clamp": lambda: (torch.rand(2, 3), 0.2, None),
+    "clamp_min": lambda: (torch.rand(2, 3), 0.2),
+    "clamp_max": lambda: (torch.rand(2, 3), 0.2),
     "clamp-integers": lambda: (torch.arange(9), 2, 5),
 }
 
@@ -457,6 +465,32 @@ def test_numbers_besides_tensors_need_no_forward(name, grad, monkeypatch):
     assert written is args[0]
     assert written._wg_data is array
     assert torch.equal(written, keep)
+
+
+def test_numbers_that_are_made_of_an_operators_or_are_refused():
+    x = torch.tensor([-2.0, 0.5, 9.0])
+    F = torch.nn.functional
+    assert F.celu(x, -1.0).tolist() == call.general(TABLE["celu"], (x, -1.0)).tolist()
+    assert F.softshrink(x, 0.25).tolist() == [-1.75, 0.25, 8.75]
+    assert F.hardshrink(x, 1).tolist() == [-2, 0, 9]
+    for refused, args in ((F.celu, (0.0,)), (F.softshrink, (-1.0,)), (F.hardtanh, (2.0, 1.0))):
+        with pytest.raises((RuntimeError, ValueError)):
+            refused(x, *args)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.int64, torch.uint8, torch.bfloat16, torch.bool])
+def test_comparisons_in_place_write_numbers(kind):
+    for shape in ((3,), (2, 3), (2, 1, 3)):
+        x, y = torch.randint(0, 3, shape).to(kind), torch.randint(0, 3, (3,)).to(kind)
+        for name in ("lt", "le", "eq", "ne", "gt", "ge", "logical_and", "logical_xor"):
+            for target in (x.clone(), x.clone().mT.contiguous().mT if x.ndim > 1 else x.clone()):
+                want = getattr(torch, name)(target, y).to(kind)
+                assert getattr(target, name + "_")(y) is target
+                assert torch.equal(target, want) and target._version == 1
+    x = torch.arange(4.0)
+    assert x[1:].lt_(x[:-1] + 1.5).tolist() == [1, 1, 1]
+    x = torch.arange(4.0)
+    assert x.ge_(x).tolist() == [1] * 4 and x.eq_(1.0).tolist() == [1] * 4
 
 
 @pytest.mark.parametrize("name", ["add", "lerp", "addcmul", "addcdiv"])

@@ -57,7 +57,7 @@ def _in_steps(shapes: tuple[tuple[int, ...], ...], equation: str, strategy: str 
 
     def carry(place: int, todo: Any) -> int:
         for name, *values in todo:
-            place = add(name, place, *values)
+            place = add("sum_dim" if name == "sum" else name, place, *values)
         return place
 
     row = [carry(i, todo) for i, todo in enumerate(prepare)]
@@ -70,7 +70,7 @@ def _in_steps(shapes: tuple[tuple[int, ...], ...], equation: str, strategy: str 
     return tuple(made) if made and not any(0 in shape for shape in shapes) else None
 
 
-@composite(places=(), plan=(("diagonal", "matmul", "mul", "permute", "reshape", "squeeze", "sum", "unsqueeze"),
+@composite(places=(), plan=(("diagonal", "matmul", "mul", "permute", "reshape", "squeeze", "sum_dim", "unsqueeze"),
     _in_steps))
 def contracted(F, operands, equation, strategy):
     """The sums of products of ``operands`` that ``equation`` says, in the order of ``strategy``."""
