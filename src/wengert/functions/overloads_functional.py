@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.dtypes import is_half, scalar_name
+from ..arrays.dtypes import F32, F64, is_half, scalar_name
 from ..arrays.errors import warn
 from ..graph.modes import map_levels, modes
 from ..ops.activation import _implied
@@ -169,8 +169,11 @@ def _is_everyday(input: Any, target: Any, weight: Any) -> bool:
     if type(input) not in classes.PLAIN or type(target) not in classes.PLAIN:
         return False
     x, labels = input._wg_data, target._wg_data
-    if labels.dtype.char != "l" or not (x.dtype.kind == "f" or is_half(x.dtype)):
+    d = x.dtype
+    if labels.dtype.char != "l" or not (d is F32 or d is F64 or d.kind == "f" or is_half(d)):
         return False
+    if weight is None and x.ndim == 2:
+        return labels.ndim == 1 and len(labels) == len(x)
     if weight is not None and (type(weight) not in classes.PLAIN or weight.requires_grad
             or weight._wg_data.shape != x.shape[1:2] or weight._wg_data.dtype != x.dtype):
         return False
@@ -228,7 +231,8 @@ def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction:
 def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
         reduce: Any = None, reduction: str = "mean") -> Tensor:
     """Negative log-likelihood of class numbers ``target`` under log-probabilities ``input`` ``(N, C, ...)``."""
-    reduction = checked(legacy(size_average, reduce, reduction))
+    if reduction != "mean" or size_average is not None or reduce is not None:
+        reduction = checked(legacy(size_average, reduce, reduction))
     if _is_everyday(input, target, weight):
         w = None if weight is None else weight._wg_data
         return function("nll")(input, target._wg_data, w, reduction, ignore_index)
