@@ -52,13 +52,16 @@ SIZES = [
     (2**40, 2**40),
 ]
 INF, NAN = float("inf"), float("nan")
-DATA = [1, 2.5, True, [1.0, 2], [1, 2], [True, False], [True, 1], [1.0, True], [[1, 2], [3, 4]], [(1.0,), [2]], [[1], [2, 3]],
-    [[1], 2], [], [[]], [[], []], (1.0, 2.0), torch.Size([2, 3]), [1j, 2], [2**63], [-(2**63)], [2**53 + 1, 0.5],
-    [2**53 + 1], 2**53 + 1, [1e300, INF, NAN, -0.0], [[[1.5]]], "ab", ["a"], None, [None], [np.float32(1)], np.arange(2),
+DATA = [1, 2.5, True, [1.0, 2], [1, 2], [True, False], [True, 1], [1.0, True], [[1, 2], [3, 4]], [(1.0,), [2]],
+    [[1], [2, 3]], [[1], 2], [], [[]], [[], []],
+    (1.0, 2.0), torch.Size([2, 3]), [1j, 2], [2**63], [-(2**63)], [2**53 + 1, 0.5],
+    [2**53 + 1], 2**53 + 1, [1e300, INF, NAN, -0.0], [[[1.5]]], "ab", ["a"], None, [None], [np.float32(1)],
+    np.arange(2),
     [torch.tensor(1.5), 2], {"a": 1}, [[1.0, [2.0]]], [3.7, -3.7], [200, -1], range(3)]
 CALLS = {
     "tensor": [((data,), o) for data in DATA for o in (*OPTIONS, {"dtype": torch.float32, "requires_grad": True})],
-    "as_tensor": [((data,), {key: o[key] for key in o if key in ("dtype", "device")}) for data in DATA for o in OPTIONS],
+    "as_tensor": [((data,), {key: o[key] for key in o if key in ("dtype", "device")})
+        for data in DATA for o in OPTIONS],
     "normal": [
         (a, o)
         for a in [(0.0, 1.0, (3,)), (1, 2, (2, 9)), (2.5, 0.1, (16,)), (0, -1.0, (2,)), (0.0, INF, (2,)), (0, 0, [3]),
@@ -202,8 +205,11 @@ def test_factories_give_what_their_definitions_give(name, defined):
 def test_random_numbers_like_others_are_as_defined(name, defined):
     others = [torch.ones(2, 3), torch.ones(3, 7, dtype=torch.float64), torch.ones(2, 3).t(), torch.arange(3),
         torch.ones(2, requires_grad=True), torch.ones(()), torch.ones(0, 2), torch.ones(3, device="meta"),
-        torch.ones(3).expand(2, 3), torch.ones(2, dtype=torch.float16), torch.ones(5000), torch.ones(2, dtype=torch.bool)]
-    limits = [(7,), (-5, 9), (0, 2**24), (0, 2**25), (2, 1), (0, 2**60), (0, 2.5)] if name == "randint" else [()]
+        torch.ones(3).expand(2, 3), torch.ones(2, dtype=torch.float16), torch.ones(5000),
+        torch.ones(2, dtype=torch.bool)]
+    limits = [()]
+    if name == "randint":
+        limits = [(7,), (-5, 9), (0, 2**24), (0, 2**25), (2, 1), (0, 2**60), (0, 2.5)]
     generator = torch.Generator()
     for other, options, args in product(others, [*OPTIONS, {"memory_format": torch.contiguous_format},
             {"generator": generator}], limits):

@@ -65,7 +65,8 @@ CALLS = {
         ([(2, 3)], "ij->ji", None), ([(2, 3)], "ij", None), ([(3,), (3,)], "i,i->i", None), ([(3,), (2,)], "i,j", None),
         ([(2, 1, 4), (3, 4)], "aij,ij->ai", None), ([(2, 3), (3, 4), (4, 5)], "ij,jk,kl->il", "auto"),
         ([(2, 3), (3, 4), (4, 5)], "ij,jk,kl->il", "left"), ([(0, 3), (3, 4)], "ij,jk->ik", None),
-        ([(2, 3), (4, 4)], "ij,jk->ik", None), ([(2, 3)], "ij,jk->ik", None), ([(2, 3, 4), (4, 2)], "...i,ij->...j", None),
+        ([(2, 3), (4, 4)], "ij,jk->ik", None), ([(2, 3)], "ij,jk->ik", None),
+        ([(2, 3, 4), (4, 2)], "...i,ij->...j", None),
         ([(1, 3), (2, 3)], "ij,ij->j", None)],
 }
 CASES = [(name, call) for name, rows in CALLS.items() for call in rows]

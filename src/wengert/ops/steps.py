@@ -1,10 +1,11 @@
 """Composites that are a few operators in a row, which the shapes of their tensors decide.
 
 A *plan* of such a composite (``ops/operator.py``), with the names of its operators, makes the steps of the shapes, or
-None. Where its first argument is a list of tensors it gets a tuple of shapes, and tuples for other lists. With a third
-element ``True`` it is made only for tensors that lie row by row, with ``"kind"`` it is also given the characters of
-the types of the first argument's tensors. The tensors of a composite ``f(*tensors)`` are such a list, too. The extension remembers the steps and takes them in an
-everyday call (``native/composed.c``), of tensors that hold no truth values; ``taken`` is their definition.
+None. Where its first argument is a list of tensors, as those of a composite ``f(*tensors)`` are, it gets a tuple of
+shapes, and tuples for other lists. With a third element ``True`` it is made only for tensors that lie row by row, with
+``"kind"`` it is also given the characters of the types of the first argument's tensors. The extension remembers the
+steps and takes them in an everyday call (``native/composed.c``), of tensors that hold no truth values; ``taken`` is
+their definition.
 """
 
 from __future__ import annotations

@@ -66,8 +66,7 @@ class Exchange(Members):
                 return a.dtype.type(0).item()
             raise RuntimeError(NO_ITEM)
         if a.dtype.type is np.void:
-            raise NotImplementedError(
-                f"\"_local_scalar_dense_cpu\" not implemented for '{dt.scalar_name(a.dtype)}'")
+            raise NotImplementedError(f"\"_local_scalar_dense_cpu\" not implemented for '{dt.scalar_name(a.dtype)}'")
         return float(a.item()) if kind == "V" else complex(a.item()) if kind == "W" else a.item()
 
     def tolist(self) -> Any:

@@ -14,9 +14,9 @@ from ...arrays.storageless import StoragelessArray
 from ...graph.interceptors import Call, run_interceptors
 from ...graph.modes import modes
 from ...graph.node import next_sequence
+from ...ops.arrange import several
 from ...ops.errors import must_be
 from ...ops.operator import TABLE
-from ...ops.arrange import several
 from ...ops.spellings import OTHER_NAMES, renamed
 from ...tensor import classes, functions
 from ...tensor.autograd_meta import AccumulateGrad, edge_of, requires_grad
