@@ -133,13 +133,17 @@ def selu(input: Array):
     return _elu(input, _SELU_ALPHA, _SELU_SCALE, 1.0)
 
 
+def _not_zero(alpha: Any) -> Any:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return alpha
+
+
 @function(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0 / alpha)), inplace=True,
           numbered=K.with_numbers(K.elu, lambda alpha: (alpha, 1.0, 1.0 / alpha) if alpha > 0 else None))
 def celu(input: Array, alpha=1.0):
     """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``. Barron, 2017."""
-    if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _elu(input, alpha, 1.0, 1.0 / alpha)
+    return _elu(input, alpha, 1.0, 1.0 / _not_zero(alpha))
 
 
 _SQRT_HALF, _GELU_SCALE = 0.7071067811865476, 0.3989422804014327
