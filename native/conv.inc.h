@@ -116,13 +116,21 @@ static inline void F(conv_filters_turned)(REAL *to, size panel, const REAL *rest
 static void F(conv_filters)(REAL *restrict to, const REAL *restrict weight, size row, const size *tap, size depth,
                             const REAL *bias, size filters, size first, size last)
 {
-    const size panel = GEMM_ROWS * (depth + !!bias);
+    enum { BESIDE = 16 }; /* taps of neighbouring filters, whose lines stay in the first cache for all tiles */
+    const size panel = GEMM_ROWS * (depth + !!bias), whole = filters / GEMM_ROWS < last ? filters / GEMM_ROWS : last;
     size tile = first;
+    if (row == 1 && whole > first) {
+        for (size k = 0; k < depth; k += BESIDE)
+            for (tile = first; tile < whole; tile++)
+                for (size n = k; n < depth && n < k + BESIDE; n++)
+                    memcpy(to + tile * panel + n * GEMM_ROWS, weight + tile * GEMM_ROWS + tap[n], GEMM_ROWS * sizeof(REAL));
+        tile = whole;
+    }
 #ifdef TURNS
-    if (F(lanes) >= GEMM_ROWS && depth) {
+    if (F(lanes) >= GEMM_ROWS && depth && tile < whole) {
         enum { TILES = F(lanes) < GEMM_ROWS ? 1 : F(lanes) / GEMM_ROWS };
         const REAL *end = weight + (filters - 1) * row + tap[depth - 1] + 1;
-        const size whole = filters / GEMM_ROWS < last ? filters / GEMM_ROWS : last, tiles = whole > first ? (whole - first) / TILES * TILES : 0;
+        const size tiles = (whole - first) / TILES * TILES;
         const size at_once = row < depth ? tiles : TILES; /* filters are neighbours: all of them for some taps, or all taps of a few */
         for (; tile < first + tiles; tile += at_once)
             for (size k = 0, n; k < depth; k += n) {
