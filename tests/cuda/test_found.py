@@ -57,6 +57,16 @@ def test_both_are_there(machine):
     assert torch.cuda.is_available() and devices.loaded("cuda") is None  # nothing is loaded for the answer
 
 
+def test_cupy_is_looked_for_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(found, "find_spec", lambda name: asked.append(name))
+    found.has_cupy.cache_clear()
+    try:
+        assert [torch.cuda.is_available() for _ in range(3)] == [False] * 3 and asked == ["cupy"]
+    finally:
+        found.has_cupy.cache_clear()
+
+
 def test_files_of_a_device_that_is_not_there(machine, tmp_path):
     machine(False, -1)
     with pytest.raises(RuntimeError, match="torch.cuda.is_available\\(\\) is False. If you are running on a CPU-only"):

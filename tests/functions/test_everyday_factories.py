@@ -221,6 +221,21 @@ def test_random_numbers_like_others_are_as_defined(name, defined):
         assert like() == defined(like), (other, options, args)
 
 
+def test_normal_numbers_of_tensors_are_as_defined(defined):
+    x, y = torch.linspace(-3, 3, 24).reshape(2, 12), torch.linspace(0, 2, 12)
+    means = [x, x.double(), x.t(), x[:1, :5], x.half(), torch.arange(12), 1.5, x.clone().requires_grad_()]
+    spreads = [y, y[:5], torch.zeros(12, 1), -y, y * NAN, 2.0, -1.0, y.double().requires_grad_()]
+    for mean, std, generator in product(means, spreads, (None, torch.Generator())):
+        if isinstance(mean, torch.Tensor) or isinstance(std, torch.Tensor):
+
+            def call(mean=mean, std=std, generator=generator):
+                if generator is not None:
+                    generator.manual_seed(4)
+                return seen(lambda: torch.normal(mean, std, generator=generator))
+
+            assert call() == defined(call), (mean, std)
+
+
 @pytest.mark.parametrize("name", ["zeros", "ones"])
 def test_tensors_like_others_are_as_defined(name, defined):
     others = [

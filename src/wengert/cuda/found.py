@@ -16,8 +16,9 @@ NO_CUPY = ("Torch not compiled with CUDA enabled: wengert computes on the CPU al
 NO_GPU = "No CUDA GPUs are available: CuPy is installed, but {}. Check torch.cuda.is_available(); use device='cpu'"
 
 
+@cache
 def has_cupy() -> bool:
-    """Whether CuPy is installed; it is not imported."""
+    """Whether CuPy is installed, looked for once; it is not imported."""
     try:
         return find_spec("cupy") is not None
     except (ImportError, ValueError):

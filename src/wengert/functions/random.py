@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays.devices import on_cpu
 from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
@@ -247,6 +248,15 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     return _normal_of(mean, std, generator, out=out)
 
 
+def _noise(generator: Any, near: Tensor, shape: tuple[int, ...], d: np.dtype) -> Any:
+    """Standard normal numbers of the stream of the device where ``near`` is."""
+    if type(near._wg_data) is np.ndarray:
+        quick = everyday.drawn(everyday.NORMAL, None, None, generator, shape, dt.of(d), None, None, False)
+        if quick is not NotImplemented:
+            return quick._wg_data
+    return stream_of(generator, near).normal(shape, d)
+
+
 @by_map("numbers")
 def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
     """Normal numbers with a tensor for their mean, their spread, or both."""
@@ -258,7 +268,7 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
     if isinstance(std, Tensor):
         if std._wg_data.dtype.kind in "cW":
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if bool((std._wg_data < 0).any()):
+        if not K.within(std._wg_data, 0, np.inf) and bool((std._wg_data < 0).any()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     shapes = [t._wg_data.shape for t in tensors]
     shape = shapes[0]
@@ -268,9 +278,9 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
             raise RuntimeError(message)
         shape = np.broadcast_shapes(*shapes)
     d = dt.result([t._wg_data for t in tensors]) if out is None else out._wg_data.dtype
-    noise = stream_of(generator, tensors[0]).normal(shape, d)
     mean, std = (on_cpu(x._wg_data) if isinstance(x, Tensor) else x for x in (mean, std))
-    found, where = np.asarray(noise * std + mean).astype(d), placed(None, tensors[0])
+    noise = _noise(generator, tensors[0], shape, d)
+    found, where = np.asarray(noise * std + mean).astype(d, copy=False), placed(None, tensors[0])
     if out is not None or not any(t.requires_grad for t in tensors):
         return deliver(found, out, "normal", False, where)
     return function("drawn_from_two" if len(tensors) == 2 else "drawn_from")(*tensors, found)
