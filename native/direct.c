@@ -106,6 +106,27 @@ static PyObject *length_of(PyArrayObject *a, PyObject *const *args)
     return usual ? total(a, row, NORM) : NULL;
 }
 
+/* nll(input, target, weight, reduction, ignore_index): the loss, and in cells what its gradient is made of; the sum of weights.
+ * cross_entropy_index(...): the loss, the logarithms of sums, and so on. */
+static PyObject *loss_of_classes(PyArrayObject *a, PyObject *const *args, int softmax)
+{
+    PyObject *const row[] = {(PyObject *)a, args[1], args[2], args[4], args[3], softmax ? Py_True : Py_False};
+    if (!PyArray_CheckExact(args[1]) || !PyLong_CheckExact(args[4])) return NULL;
+    PyObject *found = class_losses(NULL, row, 6), *answer = NULL, *cell[3] = {NULL, NULL, NULL};
+    if (found && PyTuple_CheckExact(found)) {
+        int made = 1;
+        for (int i = 0; i < 3; i++) made &= (cell[i] = PyCell_New(PyTuple_GET_ITEM(found, 1 + i))) != NULL;
+        PyObject *loss = PyTuple_GET_ITEM(found, 0);
+        if (made && softmax) answer = PyTuple_Pack(4, loss, cell[0], cell[1], cell[2]);
+        else if (made) answer = PyTuple_Pack(4, loss, cell[1], cell[2], PyTuple_GET_ITEM(found, 4));
+    }
+    for (int i = 0; i < 3; i++) Py_XDECREF(cell[i]);
+    Py_XDECREF(found);
+    return answer;
+}
+static PyObject *likelihood(PyArrayObject *a, PyObject *const *args) { return loss_of_classes(a, args, 0); }
+static PyObject *cross_entropy(PyArrayObject *a, PyObject *const *args) { return loss_of_classes(a, args, 1); }
+
 /* ---- products ---- */
 
 static int is_real_like(PyArrayObject *a, PyObject *other, int dims)
@@ -156,7 +177,7 @@ view_forward direct_forward_of(PyObject *name)
         {"avg_pool_windows", averages}, {"max_pool_windows", largest}, {"max_pool_values", largest_values}, {"unfold_columns", windows},
         {"softmax", weights}, {"log_softmax", log_weights}, {"topk", top}, {"sum", summed}, {"sum_dim", summed}, {"mean", averaged},
         {"mean_dim", averaged}, {"prod", multiplied}, {"prod_dim", multiplied}, {"nansum", numbers_summed},
-        {"searchsorted", search_forward}, {"bucketize", bucket_forward}, {"mm", of_matrices}, {"dot", of_vectors}, {"mv", of_matrix}, {"linalg_cross", crossed}, {"linalg_vector_norm", length_of}};
+        {"searchsorted", search_forward}, {"bucketize", bucket_forward}, {"mm", of_matrices}, {"dot", of_vectors}, {"mv", of_matrix}, {"linalg_cross", crossed}, {"nll", likelihood}, {"cross_entropy_index", cross_entropy}, {"linalg_vector_norm", length_of}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (PyUnicode_CompareWithASCIIString(name, known[i].name) == 0) return known[i].forward;
     return NULL;

@@ -252,7 +252,7 @@ static int64_t wrong_class(const struct classes *c, int *found)
 
 /* class_losses(x, target, weight | None, ignored, reduction, softmax) -> (loss, logsumexp of each and what rounding took from it | None, index,
  * scale, sum of weights) */
-static PyObject *class_losses(PyObject *module, PyObject *const *args, Py_ssize_t count)
+PyObject *class_losses(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
     if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");

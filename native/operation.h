@@ -226,6 +226,7 @@ PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t count);          /* shortcuts.c */
 PyObject *stacked(PyObject *module, PyObject *const *args, Py_ssize_t count);         /* product.c */
 PyObject *cross(PyObject *module, PyObject *const *args, Py_ssize_t count);           /* distances.c */
+PyObject *class_losses(PyObject *module, PyObject *const *args, Py_ssize_t count);    /* logsumexp.c */
 
 /* The product by a kernel of two arrays of so many dimensions each, all of one real type, that fit; NULL for all others. direct.c */
 PyObject *fitting_product(kernel_of_arrays f, PyArrayObject *a, PyObject *const *args, int dims);

@@ -574,3 +574,22 @@ def test_places_that_lie_apart_are_gathered_without_a_forward(monkeypatch):
     monkeypatch.setattr(op, "forward", refused)
     found = [native_call(op, object)(x, 1, index, False), native_call(op, object)(x, 0, spread, False)]
     assert all(torch.equal(a, b) for a, b in zip(found, want))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("name", ["nll", "cross_entropy_index"])
+def test_losses_of_classes_need_no_forward(name, reduction, monkeypatch):
+    op = TABLE[name]
+    x = torch.randn(5, 3, requires_grad=True)
+    for target in ([0, 2, 1, 1, -100], [0, 2, 1, 1, 0]):
+        for weight in (None, torch.rand(3)._wg_data):
+            args = (x, torch.tensor(target)._wg_data, weight, reduction, -100)
+            keep = call.general(op, args)
+            slope = torch.autograd.grad(keep, x, torch.ones_like(keep))[0]
+            with monkeypatch.context() as patch:
+                patch.setattr(op, "forward", refused)
+                found = native_call(op, specialise.node_maker(op))(*args)
+            assert torch.equal(found, keep) and found.grad_fn.name() == keep.grad_fn.name()
+            assert torch.equal(torch.autograd.grad(found, x, torch.ones_like(found))[0], slope)
+    with pytest.raises(IndexError, match="Target 3 is out of bounds"):
+        torch.nn.functional.nll_loss(x, torch.tensor([0, 1, 2, 3, 0]), reduction=reduction)

@@ -305,7 +305,7 @@ def _spread(F: Any, g: Any, data: Any, result: Any, runs: Any, reduce: str, init
         raise RuntimeError("derivative for aten::_segment_reduce_backward is not implemented")
     if 0 in data_shape:
         return F.new_zeros(g, tuple(data_shape))
-    n = runs.array
+    n = runs.cell_contents
     ids = np.repeat(np.arange(n.size), n)
     wide = F.index_select(F.reshape(g, (n.size, -1)), 0, F.constant(ids))
     if reduce == "mean":
@@ -367,7 +367,7 @@ def segment_shares(data: Array, result: Array, lengths, reduce, initial=None):
     """What each element gets of the gradient of its run, ``lengths`` of them: 1 / ties or nothing of an extreme, the
     product of the others.
     """
-    n = lengths.array
+    n = lengths.cell_contents
     ids, out = np.repeat(np.arange(n.size), n), result.reshape(n.size, -1)
     flat = data.reshape(ids.size, out.shape[1])
     nan = np.isnan(flat)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import CellType
 from typing import Any
 
 import numpy as np
@@ -408,13 +409,8 @@ def multilabel_soft_margin_loss(F, input, target, weight=None, size_average=None
 # -- classes ----------------------------------------------------------------------------------------------------------
 
 
-class Bits:
-    """A constant array that a node keeps for its rule; it has no gradient."""
-
-    __slots__ = ("array",)
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
+# A constant array that a node keeps for its rule; it has no gradient. (Native forwards make such, too.)
+Bits = CellType
 
 
 def _by_kernel(input: Any, target: Any, weight: Any) -> bool:
@@ -450,8 +446,8 @@ def nll(input: Array, target, weight, reduction, ignore_index):
 
 
 def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:
-    out = new_filled(scale.array, np.zeros, tuple(shape), scale.array.dtype)
-    K.put_along(out, 1, index.array, (g * scale.array)[:, None])
+    out = new_filled(scale.cell_contents, np.zeros, tuple(shape), scale.cell_contents.dtype)
+    K.put_along(out, 1, index.cell_contents, (g * scale.cell_contents)[:, None])
     return out
 
 
@@ -468,19 +464,19 @@ def nll_spread(input: Array, shape, index, scale):
 @operator(grad=dict(input=lambda F, g, input_shape, index, scale: F.nll_spread(g, input_shape, index, scale)),
     places=())
 def nll_pick(input: Array, index, scale):
-    return K.take_along(input, 1, index.array).squeeze(1) * scale.array
+    return K.take_along(input, 1, index.cell_contents).squeeze(1) * scale.cell_contents
 
 
 def _cross_entropy_raw(g: Any, log_p: Any, index: Any, scale: Any) -> Any:
     """``(softmax - one-hot)`` times the scaled gradient, in one buffer."""
-    w = np.expand_dims(widened(g) * widened(scale.array), 1)
+    w = np.expand_dims(widened(g) * widened(scale.cell_contents), 1)
     out = K.exp(widened(log_p))
     out = K.multiply(out, -w, out=out)
-    if index.array.shape[2:] == () and out.flags.c_contiguous:
+    if index.cell_contents.shape[2:] == () and out.flags.c_contiguous:
         rows = counted(out, out.shape[0])
-        out[rows, index.array[:, 0]] += w[:, 0]
+        out[rows, index.cell_contents[:, 0]] += w[:, 0]
     else:
-        K.put_along(out, 1, index.array, K.take_along(out, 1, index.array) + w)
+        K.put_along(out, 1, index.cell_contents, K.take_along(out, 1, index.cell_contents) + w)
     return K.cast(out, log_p.dtype) if is_half(log_p.dtype) else out
 
 
@@ -492,10 +488,11 @@ def cross_entropy_grad(F, g, log_p, index, scale):
 def _cross_entropy_slope(F: Any, g: Any, input: Any, log_p: Any, index: Any, scale: Any) -> Any:
     if type(log_p) is Bits:  # the logarithms of the sums over the classes, from which the kernel goes on
         if F.raw:
-            slope = K.cross_entropy_grad(widened(g), scale.array, widened(input), index.array, log_p.array)
+            slope = K.cross_entropy_grad(widened(g), scale.cell_contents, widened(input), index.cell_contents,
+                log_p.cell_contents)
             return K.cast(slope, input.dtype) if is_half(input.dtype) else slope
-        counts = index.array >= 0
-        log_p, index, scale = None, Bits(index.array * counts), Bits(scale.array * counts.squeeze(1))
+        counts = index.cell_contents >= 0
+        log_p, index, scale = None, Bits(index.cell_contents * counts), Bits(scale.cell_contents * counts.squeeze(1))
     return F.cross_entropy_grad(g, F.log_softmax(input, 1) if log_p is None else log_p, index, scale)
 
 

@@ -21,18 +21,18 @@ operator, composite = family("functional")
 def _margin_slope_raw(g: Any, input: Any, labels: Any, p: int, margin: float, weight: Any, reduction: str) -> Any:
     share = as_array(spread(g, reduction, input.shape[:1])).astype(input.dtype, copy=False)
     share = in_rows(np.broadcast_to(share, input.shape[:1]))
-    return K.margins_grad(share, in_rows(input), labels.array, p, margin, weight.array)
+    return K.margins_grad(share, in_rows(input), labels.cell_contents, p, margin, weight.cell_contents)
 
 
 @composite(raw=_margin_slope_raw, places=())
 def margin_losses_grad(F, g, input, labels, p, margin, weight, reduction):
-    safe, places, counts = listed(labels.array, input.shape[1], labels.array)
+    safe, places, counts = listed(labels.cell_contents, input.shape[1], labels.cell_contents)
     gap = margin - F.unsqueeze(F.gather(input, 1, F.constant(safe)), 2) + F.unsqueeze(input, 1)
     over = gap * 2 if p == 2 else F.constant(np.ones((), F.dtype_of(input)))
     slope = F.where(F.constant(counts) & (gap > 0), over, 0)
     share = spread(g, reduction, input.shape[:1]) / input.shape[1]
     slope = slope * (F.reshape(share, (-1, 1, 1)) if share.ndim else share)
-    slope = slope if weight.array is None else slope * F.constant(weight.array[safe][:, :, None])
+    slope = slope if weight.cell_contents is None else slope * F.constant(weight.cell_contents[safe][:, :, None])
     return F.sum(slope, 1) - F.sum(F.where(F.constant(places), F.unsqueeze(F.sum(slope, 2), 2), 0), 1)
 
 

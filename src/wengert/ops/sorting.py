@@ -210,12 +210,12 @@ _STEPS = {"lower": "floor", "higher": "ceil", "nearest": "round"}
 
 
 def _at_quantile_back(F: Any, g: Any, input_shape: Any, q: Any, low: Any, high: Any, weight: Any) -> Any:
-    g, places, w = g if has_memory(q) else F.unsqueeze(g, -1), F.constant(low.array), weight.array
-    exact = low.array.shape[-1] == 1  # else a place may be asked for several times
+    g, places, w = g if has_memory(q) else F.unsqueeze(g, -1), F.constant(low.cell_contents), weight.cell_contents
+    exact = low.cell_contents.shape[-1] == 1  # else a place may be asked for several times
     if high is None:
         return F.scattered(g, -1, places, input_shape, exact)
     below = F.scattered(g * F.constant(1 - w), -1, places, input_shape, exact)
-    return below + F.scattered(g * F.constant(w), -1, F.constant(high.array), input_shape, exact)
+    return below + F.scattered(g * F.constant(w), -1, F.constant(high.cell_contents), input_shape, exact)
 
 
 @operator(grad=dict(input=_at_quantile_back), aux=("low", "high", "weight"), places=())
