@@ -163,12 +163,13 @@ def mode(input: Array, dim=-1, keepdim=False):
         return input.copy(), np.zeros((), np.int64)
     nonempty("mode", input, d)
     real("mode_cpu", input)
-    rows, n = np.moveaxis(input, d, -1), input.shape[d]
+    rows, n = _turned(input, d, -1), input.shape[d]
     native = K.available and type(input) is np.ndarray
     # which of equal values is meant says PyTorch's way to sort, which leaves those of up to 16 in order
     if native or n > 16 or (input.dtype.kind in "fV" and input.size and K.has_nan(input)):
         wide = np.dtype(np.int64 if input.dtype.kind in "biu" else np.float64)
-        places = K.mode_places(in_rows(K.cast(rows, wide).reshape(-1, n))).reshape(rows.shape[:-1])
+        rows = rows if input.dtype is wide else K.cast(rows, wide)
+        places = K.mode_places(in_rows(rows).reshape(-1, n))
     else:
         order = np.argsort(sortable(rows), -1, kind="stable")
         row = np.take_along_axis(rows, order, -1)
@@ -176,8 +177,8 @@ def mode(input: Array, dim=-1, keepdim=False):
         new[..., 1:] = row[..., 1:] != row[..., :-1]
         start = np.maximum.accumulate(np.where(new, np.arange(n), 0), -1)  # where the run of equal values began
         longest = np.argmax(np.arange(n) - start, -1, keepdims=True)  # of equal lengths the first, the smallest value
-        places = np.take_along_axis(order, longest, -1)[..., 0]
-    return _take(input, np.expand_dims(places, d), d, keepdim)
+        places = np.take_along_axis(order, longest, -1)
+    return _take(input, places.reshape(*input.shape[:d], 1, *input.shape[d + 1 :]), d, keepdim)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
