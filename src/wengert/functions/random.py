@@ -248,7 +248,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     return _normal_of(mean, std, generator, out=out)
 
 
-def _noise(generator: Any, near: Tensor, shape: tuple[int, ...], d: np.dtype) -> Any:
+def _noise(generator: Any, near: Tensor, shape: tuple[int, ...], d: Any) -> Any:
     """Standard normal numbers of the stream of the device where ``near`` is."""
     if type(near._wg_data) is np.ndarray:
         quick = everyday.drawn(everyday.NORMAL, None, None, generator, shape, dt.of(d), None, None, False)
