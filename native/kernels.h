@@ -518,11 +518,11 @@ enum { WINOGRAD_DEPTH = 16 }; /* channels whose products are summed up at a time
     X(winograd_filters, (REAL * to, const struct plan *p, const REAL *weight, const REAL *end, size filter, size channel, size filters, \
                          size channels, size blocks))                                                                                   \
     X(winograd_products, (REAL * sums, const struct plan *p, const REAL *images, const REAL *filters, size depth, size done,            \
-                          size blocks, size channels, size room, size tiles))                                                           \
+                          size blocks, size channels, size room, size tiles, int narrow))                                               \
     X(winograd_results, (const struct tiled *v, const struct plan *p, size first, size tiles, size room, size filter, const REAL *sums, \
                          const REAL *bias, REAL *strip, int *lost))                                                                     \
     X(winograd_sums, (REAL * sums, const struct plan *p, const REAL *grads, size filters, size filter, const REAL *images,              \
-                      size depth, size block, size room, size tiles, int add))                                                          \
+                      size depth, size block, size room, size tiles, int narrow, int add))                                              \
     X(winograd_close, (REAL * to, const struct plan *p, size filter, const REAL *sums, size filters, size channels, int *lost))         \
     X(winograd_even, (const REAL *x, size n, int *even))
 

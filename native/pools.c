@@ -12,6 +12,7 @@ struct pooling {
     int include;      /* whether padding counts in an average */
     double divisor;   /* or 0 */
     int tiles;        /* whether windows lie side by side, none of padding, and are wide */
+    int lines;        /* whether rows that windows see are added up before columns are */
     const char *image;
     char *out;
     int64_t *index;
@@ -99,25 +100,28 @@ static int read_pooling(struct pooling *p, PyArrayObject *x, PyObject *const *ar
     return p->area < INT32_MAX && is_countable(counts, 1 + AXES) ? axes : -1;
 }
 
+/* ACTION for the places of windows along the last axis: at `offset`, in the windows from `first` to `last`. */
+#define FOR_COLUMNS_SEEN(p, ACTION)                                                                \
+    for (size c = (p)->columns[0]; c < (p)->columns[1]; c++) {                                     \
+        const size offset = c * (p)->dilation[2] - (p)->padding[2];                                \
+        size first = (p)->first[c % TABLE], last = (p)->last[c % TABLE];                           \
+        if (c >= TABLE) seen(offset, (p)->stride[2], (p)->length[2], (p)->windows[2], &first, &last); \
+        if (first < last) { ACTION; }                                                              \
+    }
+
 /* For the row of windows (z, y): ACTION for each row of the image that it sees, at `row`, moved by `offset`, in the windows
  * from `first` to `last`. */
 #define FOR_ROWS_SEEN(p, z, y, ACTION)                                                             \
-    size a0, a1, b0, b1, c0, c1;                                                                   \
+    size a0, a1, b0, b1;                                                                           \
     const size front = (z) * (p)->stride[0] - (p)->padding[0], top = (y) * (p)->stride[1] - (p)->padding[1]; \
     inside(p, 0, front, 0, &a0, &a1);                                                              \
     inside(p, 1, top, 0, &b0, &b1);                                                                \
-    c0 = (p)->columns[0], c1 = (p)->columns[1];                                                    \
     for (size a = a0; a < a1; a++) {                                                               \
         const size depth = front + a * (p)->dilation[0];                                           \
         for (size b = b0; b < b1; b++) {                                                           \
             const size height = top + b * (p)->dilation[1];                                        \
             const size row = (depth * (p)->length[1] + height) * (p)->length[2];                   \
-            for (size c = c0; c < c1; c++) {                                                       \
-                const size offset = c * (p)->dilation[2] - (p)->padding[2];                        \
-                size first = (p)->first[c % TABLE], last = (p)->last[c % TABLE];                   \
-                if (c >= TABLE) seen(offset, (p)->stride[2], (p)->length[2], (p)->windows[2], &first, &last); \
-                if (first < last) { ACTION; }                                                      \
-            }                                                                                      \
+            FOR_COLUMNS_SEEN(p, ACTION)                                                            \
         }                                                                                          \
     }
 
@@ -260,10 +264,40 @@ static size pitch_of(const struct pooling *p)
                     memcpy(image + (a * p->length[1] + b) * p->length[2] + at, line, n * sizeof(REAL));        \
         }                                                                                                      \
     }                                                                                                          \
+    /* What windows have of a row at one place of theirs; and what they give to it. */                         \
+    static void add_seen_##SUFFIX(REAL *out, const REAL *from, size step, size first, size last)               \
+    {                                                                                                          \
+        if (step == 1) kernels->add_##SUFFIX(out + first, from + first, last - first);                         \
+        else if (step == 2)                                                                                    \
+            for (size k = first; k < last; k++) out[k] += from[k * 2];                                         \
+        else                                                                                                   \
+            for (size k = first; k < last; k++) out[k] += from[k * step];                                      \
+    }                                                                                                          \
+    static void spread_seen_##SUFFIX(REAL *to, const REAL *share, size step, size first, size last)            \
+    {                                                                                                          \
+        if (step == 1) kernels->add_##SUFFIX(to + first, share + first, last - first);                         \
+        else                                                                                                   \
+            for (size k = first; k < last; k++) to[k * step] += share[k];                                      \
+    }                                                                                                          \
+    /* The rows that a row of windows sees, added up; and what each of them gets of a line. */                 \
+    static void sum_lines_##SUFFIX(const struct pooling *p, REAL *line, const REAL *image, struct seen_rows s) \
+    {                                                                                                          \
+        memset(line, 0, p->length[2] * sizeof(REAL));                                                          \
+        for (size a = 0; a < s.taps[0]; a++)                                                                   \
+            for (size b = 0; b < s.taps[1]; b++)                                                               \
+                kernels->add_##SUFFIX(line, image + s.first + a * s.steps[0] + b * s.steps[1], p->length[2]);  \
+    }                                                                                                          \
+    static void spread_lines_##SUFFIX(const struct pooling *p, REAL *image, const REAL *line, struct seen_rows s)\
+    {                                                                                                          \
+        for (size a = 0; a < s.taps[0]; a++)                                                                   \
+            for (size b = 0; b < s.taps[1]; b++)                                                               \
+                kernels->add_##SUFFIX(image + s.first + a * s.steps[0] + b * s.steps[1], line, p->length[2]);  \
+    }                                                                                                          \
     static void average_task_##SUFFIX(void *context, size begin, size end, int chunk)                          \
     {                                                                                                          \
         const struct pooling *p = context;                                                                     \
         const size columns = p->windows[2], step = p->stride[2];                                               \
+        REAL line[BLOCK];                                                                                      \
         (void)chunk;                                                                                           \
         for (size plane = begin; plane < end; plane++) {                                                       \
             const REAL *image = (const REAL *)p->image + plane * p->area;                                      \
@@ -277,14 +311,12 @@ static size pitch_of(const struct pooling *p)
                         continue;                                                                              \
                     }                                                                                          \
                     memset(out, 0, columns * sizeof(REAL));                                                    \
-                    FOR_ROWS_SEEN(p, z, y, {                                                                   \
-                        const REAL *from = image + row + offset;                                               \
-                        if (step == 1) kernels->add_##SUFFIX(out + first, from + first, last - first);         \
-                        else if (step == 2)                                                                    \
-                            for (size k = first; k < last; k++) out[k] += from[k * 2];                         \
-                        else                                                                                   \
-                            for (size k = first; k < last; k++) out[k] += from[k * step];                      \
-                    })                                                                                         \
+                    if (p->lines) {                                                                            \
+                        sum_lines_##SUFFIX(p, line, image, rows_of(p, z, y));                                  \
+                        FOR_COLUMNS_SEEN(p, add_seen_##SUFFIX(out, line + offset, step, first, last))          \
+                    } else {                                                                                   \
+                        FOR_ROWS_SEEN(p, z, y, add_seen_##SUFFIX(out, image + row + offset, step, first, last))\
+                    }                                                                                          \
                     divide_##SUFFIX(p, out, out, extent(p, 0, z) * extent(p, 1, y));                           \
                 }                                                                                              \
         }                                                                                                      \
@@ -293,6 +325,7 @@ static size pitch_of(const struct pooling *p)
     {                                                                                                          \
         struct pooling *p = context;                                                                           \
         const size columns = p->windows[2], step = p->stride[2];                                               \
+        REAL line[BLOCK];                                                                                      \
         REAL few[256], *share = columns <= 256 ? few : malloc(columns * sizeof *share);                        \
         (void)chunk;                                                                                           \
         if (!share) p->failed = 1;                                                                             \
@@ -308,12 +341,13 @@ static size pitch_of(const struct pooling *p)
                         spread_tiles_##SUFFIX(p, image, share, z, y);                                          \
                         continue;                                                                              \
                     }                                                                                          \
-                    FOR_ROWS_SEEN(p, z, y, {                                                                   \
-                        REAL *to = image + row + offset;                                                       \
-                        if (step == 1) kernels->add_##SUFFIX(to + first, share + first, last - first);         \
-                        else                                                                                   \
-                            for (size k = first; k < last; k++) to[k * step] += share[k];                      \
-                    })                                                                                         \
+                    if (p->lines) {                                                                            \
+                        memset(line, 0, p->length[2] * sizeof(REAL));                                          \
+                        FOR_COLUMNS_SEEN(p, spread_seen_##SUFFIX(line + offset, share, step, first, last))     \
+                        spread_lines_##SUFFIX(p, image, line, rows_of(p, z, y));                               \
+                    } else {                                                                                   \
+                        FOR_ROWS_SEEN(p, z, y, spread_seen_##SUFFIX(image + row + offset, share, step, first, last))\
+                    }                                                                                          \
                 }                                                                                              \
         }                                                                                                      \
         if (share != few) free(share);                                                                         \
@@ -556,6 +590,7 @@ static int read_average(struct pooling *p, PyObject *include, PyObject *divisor)
     p->include = PyObject_IsTrue(include);
     p->divisor = divisor == Py_None ? 0 : PyFloat_AsDouble(divisor);
     p->tiles = p->kernel[2] > 2 && p->kernel[2] <= BLOCK;
+    p->lines = p->kernel[0] * p->kernel[1] > 1 && p->length[2] <= BLOCK;
     for (int k = 0; k < AXES; k++)
         p->tiles &= !p->padding[k] && p->kernel[k] == p->stride[k] && p->windows[k] * p->kernel[k] <= p->length[k];
     return PyErr_Occurred() ? -1 : 0;

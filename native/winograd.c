@@ -78,18 +78,18 @@ static void transform_few(const struct job *j, char *to, size first, size tiles,
 /* The results of a block of tiles and a panel of filters. */
 static void meet(const struct job *j, const char *images, char *filters, char *sums, char *strip, size first, size tiles, size panel, int *lost)
 {
-    const size channels = j->in.channels < j->lanes ? j->in.channels : j->lanes;
+    const size channels = j->in.channels < j->lanes ? j->in.channels : j->lanes, filter = panel * 2 * j->lanes;
+    const int narrow = filter + j->lanes >= j->out.channels;
     for (size g = 0; g < j->groups; g++) {
         const char *right = filters;
         if (j->filters) right = j->filters + (panel * j->groups + g) * group_bytes(j);
         else transform_filters(j, filters, panel, g);
         const size done = g * j->group, blocks = j->depth - done < j->group ? j->depth - done : j->group;
         if (j->v->type == NPY_FLOAT)
-            kernels->winograd_products_f32((float *)sums, &j->plan, (const float *)images, (const float *)right, j->depth, done, blocks, channels, j->room, tiles);
+            kernels->winograd_products_f32((float *)sums, &j->plan, (const float *)images, (const float *)right, j->depth, done, blocks, channels, j->room, tiles, narrow);
         else
-            kernels->winograd_products_f64((double *)sums, &j->plan, (const double *)images, (const double *)right, j->depth, done, blocks, channels, j->room, tiles);
+            kernels->winograd_products_f64((double *)sums, &j->plan, (const double *)images, (const double *)right, j->depth, done, blocks, channels, j->room, tiles, narrow);
     }
-    const size filter = panel * 2 * j->lanes;
     if (j->v->type == NPY_FLOAT)
         kernels->winograd_results_f32(&j->out, &j->plan, first, tiles, j->room, filter, (const float *)sums, (const float *)j->bias, (float *)strip, lost);
     else
@@ -135,9 +135,16 @@ static void cut(struct job *j, size bytes, size there, size most)
     j->strip_bytes = bytes_of(j, (read > written ? read : written) + few + 2 * j->lanes);
 }
 
+/* Channels that are taken two vectors at a time, filled up to whole vectors: one alone takes little more than half the time. */
+static double filled(const struct job *j, size channels)
+{
+    const size vectors = tiles_of(channels, j->lanes);
+    return (double)(vectors * j->lanes) + (vectors % 2 ? 0.1 * (double)j->lanes : 0);
+}
+
 /* What tiles and filters take whose channels fill vectors, by products of two numbers: those of tiles filled up to whole vectors (`images`
  * and `filters` numbers wide), and the transforms. Constants, here and below: measured. */
-static double cost_of(const struct job *j, size images, size filters)
+static double cost_of(const struct job *j, double images, double filters)
 {
     const struct plan *p = &j->plan;
     const double high = (double)kernels->gemm_rows, pairs = (double)j->in.channels * j->out.channels;
@@ -157,7 +164,7 @@ static double cost_of_rows(const struct job *j)
 static double cost_of_few(const struct job *j)
 {
     const struct plan *p = &j->plan;
-    const double filters = (double)(j->panels * 2 * j->lanes), each = kernels->gemm_columns_bytes > 64 ? 8 : 10;
+    const double filters = filled(j, j->out.channels), each = kernels->gemm_columns_bytes > 64 ? 8 : 10;
     return j->tiles * filters * (1.03 * p->streams * j->in.channels + p->sums * each) + cost_of_rows(j) + 5.0 * p->streams * j->lanes * filters;
 }
 static double cost_of_few_sums(const struct job *j)
@@ -267,7 +274,7 @@ static int prepare(struct job *j, int backward)
     j->filter = backward ? taps : v->channels * taps, j->channel = backward ? v->channels * taps : taps;
     count_vectors(j);
     cut(j, j->plan.streams * (are_few(j) ? j->in.channels : j->depth * j->lanes) * v->width, BLOCK_BYTES, MOST_TILES);
-    return pays(j, are_few(j) ? cost_of_few(j) : cost_of(j, j->depth * j->lanes, j->panels * 2 * j->lanes), backward);
+    return pays(j, are_few(j) ? cost_of_few(j) : cost_of(j, (double)(j->depth * j->lanes), filled(j, j->out.channels)), backward);
 }
 
 int winograd_suits(struct conv *v)
@@ -300,7 +307,7 @@ static void transforms_task(void *context, size begin, size end, int chunk)
     const struct sums_job *s = context;
     const struct job *j = &s->j;
     char *strip = j->work + chunk * j->work_bytes;
-    const size depth = 2 * s->pairs;
+    const size depth = j->depth;
     for (size c = begin; c < end && !pool_stopped(); c++)
         if (c < depth) transform(j, &j->in, &j->plan, s->images, s->first, s->tiles, depth, c, strip);
         else transform(j, &j->out, &s->spread, s->grads, s->first, s->tiles, s->filters, c - depth, strip);
@@ -311,18 +318,18 @@ static void sums_task(void *context, size begin, size end, int chunk)
     const struct sums_job *s = context;
     const struct job *j = &s->j;
     const struct plan *p = &j->plan;
-    const size width = j->v->width, filter_step = j->in.channels * j->v->kernel, depth = 2 * s->pairs;
+    const size width = j->v->width, filter_step = j->in.channels * j->v->kernel, depth = j->depth;
     for (size item = begin; item < end && !pool_stopped(); item++) {
         const size pair = item / s->filters, block = item % s->filters, filter = block * j->lanes, channel = pair * 2 * j->lanes;
         char *sums = j->blocks > 1 ? s->sums + item * j->sums_bytes : j->work + chunk * j->work_bytes;
         char *to = s->out + (filter * filter_step + channel * j->v->kernel) * width;
         const size filters = j->out.channels - filter < j->lanes ? j->out.channels - filter : j->lanes, channels = j->in.channels - channel;
-        const int add = s->block > 0, last = s->block + 1 == j->blocks;
+        const int narrow = channel + j->lanes >= j->in.channels, add = s->block > 0, last = s->block + 1 == j->blocks;
         if (j->v->type == NPY_FLOAT) {
-            kernels->winograd_sums_f32((float *)sums, p, (const float *)s->grads, s->filters, block, (const float *)s->images, depth, 2 * pair, j->room, s->tiles, add);
+            kernels->winograd_sums_f32((float *)sums, p, (const float *)s->grads, s->filters, block, (const float *)s->images, depth, 2 * pair, j->room, s->tiles, narrow, add);
             if (last) kernels->winograd_close_f32((float *)to, p, filter_step, (const float *)sums, filters, channels, &j->lost[chunk]);
         } else {
-            kernels->winograd_sums_f64((double *)sums, p, (const double *)s->grads, s->filters, block, (const double *)s->images, depth, 2 * pair, j->room, s->tiles, add);
+            kernels->winograd_sums_f64((double *)sums, p, (const double *)s->grads, s->filters, block, (const double *)s->images, depth, 2 * pair, j->room, s->tiles, narrow, add);
             if (last) kernels->winograd_close_f64((double *)to, p, filter_step, (const double *)sums, filters, channels, &j->lost[chunk]);
         }
     }
@@ -331,8 +338,8 @@ static void sums_task(void *context, size begin, size end, int chunk)
 static int run_sums(struct sums_job *s)
 {
     struct job *j = &s->j;
-    const size items = s->pairs * s->filters, turns = 2 * s->pairs + s->filters, streams = j->plan.streams;
-    const size images_bytes = bytes_of(j, 2 * s->pairs * streams * (j->room + 1)), grads_bytes = bytes_of(j, s->filters * j->plan.sums * (j->room + 1));
+    const size items = s->pairs * s->filters, turns = j->depth + s->filters, streams = j->plan.streams;
+    const size images_bytes = bytes_of(j, j->depth * streams * (j->room + 1)), grads_bytes = bytes_of(j, s->filters * j->plan.sums * (j->room + 1));
     j->sums_bytes = bytes_of(j, streams * (2 * j->lanes + 1));
     j->work_bytes = tiles_of(j->strip_bytes > j->sums_bytes ? j->strip_bytes : j->sums_bytes, 64) * 64;
     const int turners = pool_chunks(turns, 6.0 * streams * j->room), adders = pool_chunks(items, 0.01 * streams * 2 * j->lanes * j->lanes * j->room);
@@ -441,9 +448,9 @@ int winograd_weights(struct conv *v, const char *grad, char *out)
     count_vectors(j);
     const int few = are_few(j);
     s.pairs = tiles_of(j->depth, 2), s.filters = few ? j->panels * 2 : tiles_of(v->filters, j->lanes);
-    const size bytes = ((few ? v->channels : 2 * s.pairs * j->lanes) * j->plan.streams + s.filters * j->lanes * j->plan.sums) * v->width;
+    const size bytes = ((few ? v->channels : j->depth * j->lanes) * j->plan.streams + s.filters * j->lanes * j->plan.sums) * v->width;
     cut(j, bytes, few ? FEW_BYTES : BLOCK_BYTES, MOST_SUMMED);
-    if (!pays(j, few ? cost_of_few_sums(j) : cost_of(j, 2 * s.pairs * j->lanes, s.filters * j->lanes), 0)) return 0;
+    if (!pays(j, few ? cost_of_few_sums(j) : cost_of(j, filled(j, v->channels), (double)(s.filters * j->lanes)), 0)) return 0;
     if (!are_even(v, v->from, v->images * j->in.image) || !are_even(v, grad, v->images * j->out.image)) return 0;
     return few ? run_few_sums(&s) : run_sums(&s);
 }

@@ -238,20 +238,37 @@ static void F(winograd_filters)(REAL *restrict to, const struct plan *p, const R
     }
 }
 
-/* sums = or += tiles x channels of images, `row` and `column` apart, times channels x two vectors of filters; `channels` of each block of them. */
-static inline void F(winograd_tile)(REAL *restrict c, const REAL *restrict a, size a_block, size row, size column, const REAL *restrict b, size blocks,
-                                    size channels, int add)
+/* sums = or += tiles x channels of images, `row` and `column` apart, times channels x two vectors of filters, or the first of them;
+ * `channels` of each block of them. */
+#define WINOGRAD_TILE(name, ROWS, VECTORS)                                                                                                 \
+    static inline void F(name)(REAL *restrict c, const REAL *restrict a, size a_block, size row, size column, const REAL *restrict b,      \
+                               size blocks, size channels, int add)                                                                        \
+    {                                                                                                                                      \
+        F(vector) tile[ROWS][VECTORS];                                                                                                     \
+        TILE_FOR (int i = 0; i < ROWS; i++)                                                                                                \
+            for (int j = 0; j < VECTORS; j++) tile[i][j] = (F(vector)){0};                                                                 \
+        for (; blocks > 0; blocks--, a += a_block, b += (WIDE - channels) * 2 * WIDE)                                                      \
+            for (size k = 0; k < channels; k++, b += 2 * WIDE) TILE_ADD(ROWS, VECTORS, b, a[i * row + k * column]);                        \
+        TILE_LEAVE(ROWS, VECTORS, c, 2 * WIDE, add)                                                                                        \
+    }
+WINOGRAD_TILE(winograd_tile, GEMM_ROWS, F(gemm_vectors))
+WINOGRAD_TILE(winograd_narrow, GEMM_ROWS, F(gemm_thin))
+WINOGRAD_TILE(winograd_narrow2, 2 * GEMM_ROWS, F(gemm_thin)) /* as many sums are under way */
+#undef WINOGRAD_TILE
+/* The same for all tiles. */
+static inline void F(winograd_column)(REAL *restrict sums, const REAL *restrict a, size a_block, size row, size column, const REAL *restrict b,
+                                      size blocks, size channels, size tiles, int narrow, int add)
 {
-    F(vector) tile[GEMM_ROWS][F(gemm_vectors)];
-    TILE_FOR (int i = 0; i < GEMM_ROWS; i++)
-        for (int j = 0; j < F(gemm_vectors); j++) tile[i][j] = (F(vector)){0};
-    for (; blocks > 0; blocks--, a += a_block, b += (WIDE - channels) * 2 * WIDE)
-        for (size k = 0; k < channels; k++, b += 2 * WIDE) TILE_ADD(GEMM_ROWS, F(gemm_vectors), b, a[i * row + k * column]);
-    TILE_LEAVE(GEMM_ROWS, F(gemm_vectors), c, 2 * WIDE, add)
+    for (size t = 0; t < tiles; t += GEMM_ROWS) {
+        REAL *c = sums + t * 2 * WIDE;
+        if (!narrow) F(winograd_tile)(c, a + t * row, a_block, row, column, b, blocks, channels, add);
+        else if (tiles - t <= GEMM_ROWS) F(winograd_narrow)(c, a + t * row, a_block, row, column, b, blocks, channels, add);
+        else F(winograd_narrow2)(c, a + t * row, a_block, row, column, b, blocks, channels, add), t += GEMM_ROWS;
+    }
 }
-/* `blocks` of channels, after some that are done, of images with `depth` of them; `channels` of each. */
+/* `blocks` of channels, after some that are done, of images with `depth` of them; `channels` of each. `narrow`: one vector of filters. */
 static void F(winograd_products)(REAL *sums, const struct plan *p, const REAL *images, const REAL *filters, size depth, size done, size blocks,
-                                 size channels, size room, size tiles)
+                                 size channels, size room, size tiles, int narrow)
 {
     const size most = WINOGRAD_DEPTH / channels > 1 ? WINOGRAD_DEPTH / channels : 1, pitch = room + WIDE;
     const size image = channels == WIDE ? (room + 1) * WIDE : channels * pitch;
@@ -261,10 +278,8 @@ static void F(winograd_products)(REAL *sums, const struct plan *p, const REAL *i
         for (size q = 0; q < all; q += most) {
             const REAL *a = from + q * image, *b = right + q * 2 * WIDE * WIDE;
             const size some = all - q < most ? all - q : most;
-            if (channels == WIDE)
-                for (size t = 0; t < tiles; t += GEMM_ROWS) F(winograd_tile)(sums + t * 2 * WIDE, a + t * WIDE, image, WIDE, 1, b, some, WIDE, done || q);
-            else
-                for (size t = 0; t < tiles; t += GEMM_ROWS) F(winograd_tile)(sums + t * 2 * WIDE, a + t, image, 1, pitch, b, some, channels, done || q);
+            if (channels == WIDE) F(winograd_column)(sums, a, image, WIDE, 1, b, some, WIDE, tiles, narrow, done || q);
+            else F(winograd_column)(sums, a, image, 1, pitch, b, some, channels, tiles, narrow, done || q);
         }
     }
 }
@@ -395,16 +410,31 @@ static void F(winograd_results)(const struct tiled *v, const struct plan *p, siz
 #else
 #define WINOGRAD_ROWS (WIDE < 4 ? WIDE : 4)
 #endif
-/* For each stream (filters of a block x channels of two) = or += gradients x images, sums over tiles. */
+#define WINOGRAD_NARROW (WIDE < 2 * WINOGRAD_ROWS ? WIDE : 2 * WINOGRAD_ROWS)
+/* Some filters of a block x channels of one: = or += gradients x images, sums over tiles from `a` to `last`; those of the other block are zero. */
+static void F(winograd_narrow_sum)(REAL *restrict to, const REAL *restrict a, const REAL *last, const REAL *restrict b, int add)
+{
+    F(vector) tile[WINOGRAD_NARROW][F(gemm_thin)];
+    for (int i = 0; i < WINOGRAD_NARROW; i++)
+        for (int j = 0; j < F(gemm_thin); j++) tile[i][j] = (F(vector)){0};
+    for (; a < last; a += WIDE, b += WIDE) TILE_ADD(WINOGRAD_NARROW, F(gemm_thin), b, a[i]);
+    if (!add) memset(to, 0, WINOGRAD_NARROW * 2 * VECTOR_BYTES);
+    TILE_LEAVE(WINOGRAD_NARROW, F(gemm_thin), to, 2 * WIDE, add)
+}
+/* For each stream (filters of a block x channels of two) = or += gradients x images, sums over tiles. `narrow`: channels of one block. */
 static void F(winograd_sums)(REAL *sums, const struct plan *p, const REAL *grads, size filters, size filter, const REAL *images, size depth, size block,
-                             size room, size tiles, int add)
+                             size room, size tiles, int narrow, int add)
 {
     enum { DEPTH = 4 * WINOGRAD_DEPTH };
     const size step = (room + 1) * WIDE;
     for (int s = 0; s < p->streams; s++, sums += (2 * WIDE + 1) * WIDE) {
         const size sum = p->place[s].sum, count = p->count[sum], second = count * step;
         const REAL *left = grads + (sum * filters + filter) * step, *right = images + (p->first[sum] * depth + block * count + p->place[s].index) * step;
-        for (size t = 0; t < tiles; t += DEPTH)
+        for (size t = 0; t < tiles; t += DEPTH) {
+            const REAL *a = left + t * WIDE, *b = right + t * WIDE, *last = t + DEPTH < tiles ? a + DEPTH * WIDE : left + tiles * WIDE;
+            for (size i0 = 0; narrow && i0 < WIDE; i0 += WINOGRAD_NARROW) F(winograd_narrow_sum)(sums + i0 * 2 * WIDE, a + i0, last, b, add || t);
+        }
+        for (size t = 0; t < tiles && !narrow; t += DEPTH)
             for (size i0 = 0; i0 < WIDE; i0 += WINOGRAD_ROWS) {
                 const REAL *a = left + t * WIDE + i0, *b = right + t * WIDE, *last = t + DEPTH < tiles ? a + DEPTH * WIDE : left + tiles * WIDE;
                 F(vector) tile[WINOGRAD_ROWS][F(gemm_vectors)];
@@ -544,5 +574,6 @@ static void F(winograd_even)(const REAL *x, size n, int *even)
     *even &= most * n <= FAR * total && total < INFINITY;
 }
 #undef WINOGRAD_ROWS
+#undef WINOGRAD_NARROW
 #undef WINOGRAD_RUNS
 #undef WINOGRAD_EACH

@@ -457,3 +457,13 @@ def test_products_of_whole_numbers_are_exact_or_wrap(torch, kind, most):
     wrapped = (exact - low) % (1 << bits) + low
     for got, want in ((x @ y, wrapped), (x[0] @ y[0], wrapped[0]), (x[0].t().contiguous().t() @ y[0], wrapped[0])):
         assert got.dtype == d and got.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("shape", [(5, 5), (70, 70), (3, 9, 9)])
+def test_inverses_from_factors_are_symmetric(shape: tuple[int, ...], upper: bool) -> None:
+    a = torch.tensor(draw(*shape))
+    a = a @ a.mT + shape[-1] * torch.eye(shape[-1], dtype=a.dtype)
+    found = torch.cholesky_inverse(torch.linalg.cholesky(a, upper=upper), upper=upper)
+    np.testing.assert_allclose(found.numpy(), np.linalg.inv(a.numpy()), 1e-10, 1e-10)
+    assert torch.equal(found, found.mT)

@@ -545,7 +545,8 @@ def cholesky_solve(input: Array, L: Array, upper=False):
 def cholesky_inverse(L: Array, upper=False):
     """The inverse of ``A`` from its Cholesky factor ``L``."""
     check_square("cholesky_inverse", L)
-    return cholesky_solve.forward(np.broadcast_to(np.eye(L.shape[-1], dtype=L.dtype), L.shape), L, upper)
+    part = kernels.solve_triangular(L, np.broadcast_to(np.eye(L.shape[-1], dtype=L.dtype), L.shape), upper)
+    return part @ part.conj().mT if upper else part.conj().mT @ part
 
 
 # -- inverses of tensors ----------------------------------------------------------------------------------------------
