@@ -228,6 +228,18 @@ def _known(shapes: tuple[Any, ...], stride: Any, padding: Any, dilation: Any, gr
     return stride, padding, dilation
 
 
+@lru_cache(1024)
+def _known_transposed(shapes: tuple[Any, ...], stride: Any, padding: Any, dilation: Any, groups: int, n: int,
+        output_padding: Any) -> Any:
+    """What ``_placed`` says, if all fits and something comes out without more; None otherwise."""
+    x, w, b = (None if s is None else np.broadcast_to(np.float32(0), s) for s in shapes)
+    try:
+        found = _placed(_Sizes, x, w, b, stride, padding, output_padding, groups, dilation, n)[0]
+    except Exception:
+        return None
+    return found if len(found) == 5 and min(found[0]) else None  # without ``pads``
+
+
 def _check_reach(size: Any, kernel: Any, padding: Any, dilation: Any) -> None:
     padded = [a + 2 * p for a, p in zip(size, padding)]
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
@@ -236,24 +248,23 @@ def _check_reach(size: Any, kernel: Any, padding: Any, dilation: Any) -> None:
             f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size")
 
 
-def of_integers(shapes: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int) -> Any:
-    """What ``_known`` says of a batch and of integers; None of all others."""
-    for v in (stride, padding, dilation):
+def of_integers(shapes: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int, *extra: Any) -> Any:
+    """What ``_known``, or the same of transposed ones, says of a batch and of integers; None of all others."""
+    for v in (stride, padding, dilation, *extra):
         if type(v) is not int and not (type(v) is tuple and {*map(type, v)} == {int}):
             return None
     if type(groups) is not int or len(shapes[0]) != n + 2:
         return None
-    return _known(shapes, stride, padding, dilation, groups, n)
+    return (_known_transposed if extra else _known)(shapes, stride, padding, dilation, groups, n, *extra)
 
 
-def _everyday(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
-        n: int) -> Any:
+def _everyday(F: Any, input: Any, weight: Any, bias: Any, *how: Any) -> Any:
     """The same of tensors, of one type."""
     d = F.dtype_of(input)
     if F.dtype_of(weight) != d or (bias is not None and F.dtype_of(bias) != d):
         return None
     shapes = tuple(input.shape), tuple(weight.shape), None if bias is None else tuple(bias.shape)
-    return of_integers(shapes, stride, padding, dilation, groups, n)
+    return of_integers(shapes, *how)
 
 
 def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int,
@@ -287,6 +298,18 @@ def _named_padding(F: Any, x: Any, padding: str, kernel: Any, dilation: Any) -> 
 
 def _transposed(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int,
         dilation: Any, n: int) -> Any:
+    known = _everyday(F, input, weight, bias, stride, padding, dilation, groups, n, output_padding)
+    if known is not None:
+        return F.conv_transposed(input, weight, bias, *known)
+    how, bias = _placed(F, input, weight, bias, stride, padding, output_padding, groups, dilation, n)
+    batched = input.ndim == n + 2
+    y = F.conv_transposed(input if batched else F.unsqueeze(input, 0), weight, bias, *how)
+    return y if batched else F.squeeze(y, 0)
+
+
+def _placed(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int,
+        dilation: Any, n: int) -> tuple[tuple[Any, ...], Any]:
+    """What ``conv_transposed`` is told after the tensors, if all fits; and the bias."""
     stride, padding, dilation, extra, bias = check(F, input, weight, bias, groups, n, True, stride, padding, dilation,
         output_padding)
     for e, s, d in zip(extra, stride, dilation):
@@ -294,24 +317,22 @@ def _transposed(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding
             raise RuntimeError("output padding must be smaller than either stride or dilation, but got "
                 f"output_padding_height: {extra[0]} output_padding_width: {extra[-1]} stride_height: {stride[0]} "
                 f"stride_width: {stride[-1]} dilation_height: {dilation[0]} dilation_width: {dilation[-1]}")
-    batched = input.ndim == n + 2
-    x = input if batched else F.unsqueeze(input, 0)
-    shape = (x.shape[0], weight.shape[1] * groups)
-    size = tuple((a - 1) * s + d * (k - 1) + 1 for a, s, d, k in zip(x.shape[2:], stride, dilation, weight.shape[2:]))
+    space = tuple(input.shape[-n:])
+    shape = (input.shape[0] if input.ndim == n + 2 else 1, weight.shape[1] * groups)
+    size = tuple((a - 1) * s + d * (k - 1) + 1 for a, s, d, k in zip(space, stride, dilation, weight.shape[2:]))
     found = tuple(a - 2 * p + e for a, p, e in zip(size, padding, extra))
     if any(v < 0 or (v == 0 and not vectorised(F, input, weight, groups, stride, dilation, extra)) for v in found):
         one = [1] if n == 1 else []  # PyTorch convolves one dimension as two
-        given, out = (" x ".join(map(str, one + list(row))) for row in (x.shape[2:], found))
+        given, out = (" x ".join(map(str, one + list(row))) for row in (space, found))
         raise RuntimeError(f"Given input size per channel: ({given}). Calculated output size per channel: ({out}). "
             "Output size is too small")
     check_countable(*found)
     check_countable(*size)
     if all(e < s for e, s in zip(extra, stride)) and min(found):
-        y = F.conv_transposed(x, weight, bias, shape + found, stride, padding, dilation, groups)
-    else:  # space for one window more: the whole output first, then cut on the left and padded on the right
-        pads = tuple(v for p, e in zip(reversed(padding), reversed(extra)) for v in (-p, e - p))
-        y = F.conv_transposed(x, weight, bias, shape + size, stride, (0,) * n, dilation, groups, pads)
-    return y if batched else F.squeeze(y, 0)
+        return (shape + found, stride, padding, dilation, groups), bias
+    # space for one window more: the whole output first, then cut on the left and padded on the right
+    pads = tuple(v for p, e in zip(reversed(padding), reversed(extra)) for v in (-p, e - p))
+    return (shape + size, stride, (0,) * n, dilation, groups, pads), bias
 
 
 @composite(places=(), node="ConvolutionBackward0", whole=("input", "weight", "bias"))
