@@ -11,6 +11,7 @@ import pytest
 import wengert as torch
 import wengert.nn.functional as F
 from tests.makers import cases, refuses
+from wengert.arrays.sparse import add_rows, rows_at
 from wengert.autograd import gradcheck, gradgradcheck
 
 PLACES = torch.tensor([[0, 1, 1, 0], [2, 0, 2, 2]])  # (0, 2) occurs twice
@@ -215,3 +216,21 @@ def test_training_a_table():
 ])
 def test_writes_that_want_coalesced_tensors(torch, run, error, message):
     refuses(torch, run, error, message)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int64])
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_rows_at_places(dtype, depth):
+    """Of dense arrays: taken, and added to in place, as indices do it."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(-9, 9, (6, 5, 4)).astype(dtype)
+    at = (np.array([4, 0, 3]), np.array([1, 1, 4]))[:depth]
+    found, wanted = a.copy(), a.copy()
+    more = rng.integers(-9, 9, a[at].shape).astype(dtype)
+    assert (rows_at(a, at) == a[at]).all()
+    add_rows(found, at, more)
+    wanted[at] += more
+    assert found.dtype == dtype and (found == wanted).all()
+    turned = a.swapaxes(0, 2).copy().swapaxes(0, 2)
+    add_rows(turned, at, more)
+    assert (turned == wanted).all()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .array_likes import in_rows
+from .sparse import add_rows, rows_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +128,7 @@ def muon_update(param: np.ndarray, grad: np.ndarray, momentum_buffer: np.ndarray
 @np.errstate(all="ignore")
 def sgd_rows_update(param: np.ndarray, at: tuple[np.ndarray, ...], values: np.ndarray, *, lr: float) -> None:
     """``param[at] -= lr * values``; the places in ``at`` are distinct."""
-    param[at] -= param.dtype.type(lr) * values
+    add_rows(param, at, -(param.dtype.type(lr) * values))
 
 
 @np.errstate(all="ignore")
@@ -135,9 +136,10 @@ def adagrad_rows_update(param: np.ndarray, at: tuple[np.ndarray, ...], values: n
         step: float, lr: float, lr_decay: float, eps: float) -> None:
     """Adagrad on the distinct places ``at`` of a parameter and its sums of squares."""
     kind = param.dtype.type
-    sums = total[at] + values * values
-    total[at] = sums
-    param[at] -= kind(lr / (1 + (step - 1) * lr_decay)) * (values / (np.sqrt(sums) + kind(eps)))
+    more = values * values
+    sums = rows_at(total, at) + more
+    add_rows(total, at, more)
+    add_rows(param, at, -kind(lr / (1 + (step - 1) * lr_decay)) * (values / (np.sqrt(sums) + kind(eps))))
 
 
 @np.errstate(all="ignore")
@@ -145,9 +147,9 @@ def sparse_adam_update(param: np.ndarray, at: tuple[np.ndarray, ...], values: np
         exp_avg_sq: np.ndarray, *, step: float, lr: float, beta1: float, beta2: float, eps: float) -> None:
     """Adam on the distinct places ``at`` of a parameter and its moments; the others stay as they were."""
     kind = param.dtype.type
-    mean, square = exp_avg[at], exp_avg_sq[at]
-    mean += kind(1 - beta1) * (values - mean)
-    square += kind(1 - beta2) * (values * values - square)
-    exp_avg[at], exp_avg_sq[at] = mean, square
+    mean, square = rows_at(exp_avg, at), rows_at(exp_avg_sq, at)
+    more, longer = kind(1 - beta1) * (values - mean), kind(1 - beta2) * (values * values - square)
+    add_rows(exp_avg, at, more)
+    add_rows(exp_avg_sq, at, longer)
     size = lr * math.sqrt(1 - beta2**step) / (1 - beta1**step)
-    param[at] -= kind(size) * (mean / (np.sqrt(square) + kind(eps)))
+    add_rows(param, at, -kind(size) * ((mean + more) / (np.sqrt(square + longer) + kind(eps))))

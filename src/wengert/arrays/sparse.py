@@ -77,7 +77,7 @@ class Coo(Scattered, np.lib.mixins.NDArrayOperatorsMixin):
         if len(self.indices) == 0:
             out += values.sum(0, dtype=values.dtype)
         else:
-            out[tuple(once.indices)] += values
+            add_rows(out, tuple(once.indices), values)
         return out
 
     def check_dense(self, shape: tuple[int, ...]) -> None:
@@ -219,6 +219,19 @@ def _added_up(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
     others[starts] = False
     runs = np.cumsum(~others) - 1
     return K.add_at(values[starts], runs[others], values[others])  # type: ignore[no-any-return]
+
+
+def rows_at(a: np.ndarray, at: tuple[np.ndarray, ...]) -> np.ndarray:
+    """A copy of ``a[at]``: of whole rows, if there is one array of places."""
+    return a.take(at[0], 0) if len(at) == 1 and type(a) is np.ndarray else a[at]
+
+
+def add_rows(a: np.ndarray, at: tuple[np.ndarray, ...], more: np.ndarray) -> None:
+    """``a[at] += more`` for distinct places."""
+    if len(at) == 1 and type(a) is np.ndarray and a.dtype.char in "fd" and K.available:
+        K.add_at(a, at[0], more)
+    else:
+        a[at] += more
 
 
 def taken(a: Any, indices: np.ndarray) -> np.ndarray:
