@@ -27,6 +27,23 @@ def test_data(torch, data, error, text):
             make(data)
 
 
+def test_lists_that_contain_themselves_have_no_end():
+    """Every other one ends PyTorch's process."""
+    import wengert
+
+    alone: list = []
+    alone.append(alone)
+    behind: list = [1.0]
+    behind.append(behind)
+    deep = 1.0
+    for _ in range(65):
+        deep = [deep]  # type: ignore[assignment]
+    for data in (alone, behind, [[1, 2], behind], deep):
+        with pytest.raises(ValueError, match="too many dimensions 'list'"):
+            wengert.tensor(data)
+    assert wengert.tensor(deep[0]).ndim == 64  # type: ignore[index]
+
+
 @pytest.mark.parametrize(
     ("device", "error", "text"),
     [

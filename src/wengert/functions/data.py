@@ -66,6 +66,7 @@ def _of_sequence(data: Any, dtype: np.dtype | None) -> np.ndarray:
     return found if found.dtype == dtype else _fitting(found, dtype)
 
 
+_MOST_DIMENSIONS = 64
 _KINDS: dict[Any, str] = {float: "f", int: "i", bool: "b"}
 
 
@@ -152,15 +153,19 @@ def _fitting(found: np.ndarray, d: np.dtype) -> np.ndarray:
 
 
 def _first_leaf(data: Any) -> tuple[Any, bool]:
-    """The first number of nested sequences, and whether a tensor is among the elements."""
-    first, tensors, stack = None, False, [data]
+    """The first number of nested sequences, and whether a tensor is among the elements. More dimensions than NumPy has
+    are refused here, and with them a list that contains itself.
+    """
+    first, tensors, stack = None, False, [(data, 1)]
     while stack:
-        x = stack.pop()
+        x, depth = stack.pop()
         if isinstance(x, (list, tuple)):
+            if depth > _MOST_DIMENSIONS:
+                raise ValueError(f"too many dimensions '{type(x).__name__}'")
             if x and isinstance(x[0], (int, float)) and not any(isinstance(v, (Tensor, list, tuple)) for v in x):
                 first = x[0] if first is None else first
                 continue
-            stack.extend(reversed(x))
+            stack.extend([(v, depth + 1) for v in reversed(x)])
         else:
             first = x if first is None else first
             tensors = tensors or isinstance(x, Tensor)
