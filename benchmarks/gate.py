@@ -6,7 +6,7 @@ a ratio is more than ``SLACK`` times the recorded one, and stays so when fresh p
 travel between runs, times do not; between processors and instruction sets they travel less well, so ``ratios.json`` has
 those of several machines, and one that it does not name gets ``ELSEWHERE`` times the highest of each. ``--record``
 writes this machine's: the median of ``--runs`` runs, as a shared machine has phases in which one library, or both, take
-up to 1.7 times as long (a record of such a phase would hide what became slower; one that is met later is what tries are for).
+up to 1.7 times as long (a record of such a phase would hide what became slower; later ones are what tries are for).
 """
 
 from __future__ import annotations
