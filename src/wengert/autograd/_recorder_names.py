@@ -65,7 +65,7 @@ _RENAMED: dict[str, str | None] = {
     "sparse_spread": "to_dense", "sparse_densed": "to_dense", "sparse_share": "mul", "sparse_turned": "transpose",
     "sparse_product": "_sparse_addmm", "cofactor": "linalg_inv_ex", "softsign": "div", "tanhshrink": "sub",
     "softmin": "softmax", "kept": None, "batch_norm_then": None, "convolution_then": None,
-    "gaussian_nll_loss": None, "interpolate": None, "local_response_norm": None,
+    "contracted": None, "gaussian_nll_loss": None, "interpolate": None, "local_response_norm": None,
     "at_quantile": None, "margin_losses": None, "margin_losses_grad": None, "low_rank": None,
     "lp_pool1d": None, "lp_pool2d": None, "lp_pool3d": None, "max_unpool1d": None,
     "multilabel_soft_margin_loss": None, "normalize": None, "upsample": None, "upsample_bilinear": None,
