@@ -5,6 +5,7 @@ the same parameters, bit for bit.
 
 import os
 import sys
+import threading
 import time
 import warnings
 from contextlib import nullcontext
@@ -113,9 +114,13 @@ def batch_norm():
     return nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 3))
 
 
+BUILDING = threading.Lock()  # threads share the random numbers of their process, and two ranks may ask one to build
+
+
 def build(make, dtype):
-    torch.manual_seed(1)
-    return make().to(dtype)
+    with BUILDING:
+        torch.manual_seed(1)
+        return make().to(dtype)
 
 
 def data(dtype):
