@@ -5,8 +5,8 @@ stays, and for each workload the two take turns (A B A B ...); the ratio is that
 a ratio is more than ``SLACK`` times the recorded one, and stays so when fresh processes measure it again. Ratios
 travel between runs, times do not; between processors and instruction sets they travel less well, so ``ratios.json`` has
 those of several machines, and one that it does not name gets ``ELSEWHERE`` times the highest of each. ``--record``
-writes this machine's: the median of ``--runs`` runs, as a shared machine has phases in which one library, or both, take
-up to 1.7 times as long (a record of such a phase would hide what became slower; later ones are what tries are for).
+writes this machine's: the second highest of ``--runs`` runs, as a shared machine has phases in which one library, or
+both, take up to 1.7 times as long, and processes that did much before differ; with names, of these workloads alone.
 """
 
 from __future__ import annotations
@@ -116,12 +116,13 @@ def here() -> str:
     return as_measured(1, "unrestricted", only_identity=True)
 
 
-def record(runs: int) -> None:
-    """Write the ratios of this machine, beside those of others."""
-    found = [measure(all_workloads()) for _ in range(runs)]
-    ratios = {name: round(statistics.median(f[name] for f in found), 3) for name in found[0]}
+def record(runs: int, names: Iterable[str] = ()) -> None:
+    """Write the ratios of this machine, of some workloads or of all, beside those of others."""
+    found = [measure(names or all_workloads()) for _ in range(runs)]
+    ratios = {name: round(sorted(f[name] for f in found)[-2 if runs > 1 else -1], 3) for name in found[0]}
     written = json.loads(RECORDED.read_text())
-    written[here()] = {"measured": as_measured(1, "unrestricted"), "ratios": ratios}
+    kept = written[here()]["ratios"] if names else {}
+    written[here()] = {"measured": as_measured(1, "unrestricted"), "ratios": kept | ratios}
     RECORDED.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -162,14 +163,14 @@ def main(given: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="workloads; all without")
     parser.add_argument("--record", action="store_true", help="write the ratios of this machine")
-    parser.add_argument("--runs", type=int, default=5, help="of which the medians are recorded")
+    parser.add_argument("--runs", type=int, default=5, help="of which the second highest ratios are recorded")
     parser.add_argument("--child", choices=LIBRARIES, help=argparse.SUPPRESS)
     args = parser.parse_args(given)
     if args.child:
         child(args.child)
         return 0
     if args.record:
-        record(args.runs)
+        record(args.runs, args.names)
         return 0
     return gate(json.loads(RECORDED.read_text()), args.names or list(all_workloads()))
 

@@ -67,12 +67,15 @@ def test_gate_keeps_the_ratios_of_other_machines(written: dict[str, Any], monkey
         tmp_path: Path) -> None:
     monkeypatch.setattr(gate, "RECORDED", tmp_path / "ratios.json")
     gate.RECORDED.write_text(json.dumps(written))
-    given(monkeypatch, 0.4, 0.7, 0.3)
+    given(monkeypatch, 0.4, 0.5, 0.3)
     monkeypatch.setattr(gate, "all_workloads", lambda: ["multiply"])
     gate.record(3)
     now = json.loads(gate.RECORDED.read_text())
-    assert now["this one, avx2"]["ratios"] == {"multiply": 0.4}  # the median
+    assert now["this one, avx2"]["ratios"] == {"multiply": 0.4}  # the second highest
     assert now["this one, avx512"] == written["this one, avx512"]
+    given(monkeypatch, 0.2)
+    gate.record(1, ["square"])
+    assert json.loads(gate.RECORDED.read_text())["this one, avx2"]["ratios"] == {"multiply": 0.4, "square": 0.2}
 
 
 def test_a_machine_is_its_processor_instruction_set_and_generation() -> None:
